@@ -1,0 +1,41 @@
+# make test PYTHON=python3.13   picks the interpreter; each has its own environment
+# make test SLOW=1              runs the statistical tests too
+# make bench ONLY=name          runs one benchmark
+
+PYTHON ?= python3
+VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+BIN := $(VENV)/bin
+HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(VENV)/.test
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(if $(SLOW),-m "")
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+docs: $(HTML)
+
+$(HTML): $(VENV)/.docs
+
+build/docs/%.html: docs/%.md
+	$(BIN)/jupytext --quiet --to ipynb --set-kernel python3 --output - $< \
+	| $(BIN)/jupyter-nbconvert --stdin --execute --to html --output-dir build/docs --output $*
+
+# One stamp for each extra.
+$(VENV)/.%: setup.cfg pyproject.toml
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -qq -e '.[$*]'
+	touch $@
+
+clean:
+	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
