@@ -1,0 +1,21 @@
+"""Roll-back Hamiltonian Monte Carlo for PyMC: exact draws from truncated and constrained models.
+
+Reading order: ``readable``, ``conditions`` and ``indicators`` (boolean graphs to slacks),
+``support`` (bounds and orders of a variable), ``values``, ``constraints`` and ``region`` (the
+region of a model), ``checks`` (what cannot be sampled), ``treatment`` (barrier or transform),
+``report`` (what was read, as a table).
+"""
+
+from pymc_rollback.constraints import Constraint, Region, RegionError
+from pymc_rollback.region import constrain, read_region
+from pymc_rollback.report import Description, describe
+
+__all__ = [
+    "Constraint",
+    "Description",
+    "Region",
+    "RegionError",
+    "constrain",
+    "describe",
+    "read_region",
+]

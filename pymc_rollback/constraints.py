@@ -1,0 +1,196 @@
+"""Constraints ``g(x) > 0`` and the region that they make together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.pytensorf import constant_fold
+from pytensor.gradient import NullType
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.scalar.basic import Second
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.conditions import constant_value
+from pymc_rollback.readable import readable
+from pymc_rollback.support import Support
+from pymc_rollback.values import ValueSpace
+
+
+class RegionError(ValueError):
+    """A region that cannot be read or sampled; says which constraint, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Rows ``slack > 0`` that share a name.
+
+    Attributes
+    ----------
+    name
+        Name of the constraint. Bounds and orders are named after their variable.
+    kind
+        "bound", "order" or "joint".
+    slack
+        ``g(x)``, a vector with an element a row, in terms of the model's random variables.
+    text
+        The inequality as a person would write it.
+    affine
+        Whether the slack is affine in the free variables.
+    """
+
+    name: str
+    kind: str
+    slack: TensorVariable
+    text: str
+    affine: bool
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a model's density is positive: ``{x : g(x) > 0 for every constraint g}``.
+
+    Attributes
+    ----------
+    model
+        The model that was read.
+    supports
+        The support of each continuous free variable, by name.
+    joint
+        The joint constraints.
+    """
+
+    model: pm.Model
+    supports: Mapping[str, Support]
+    joint: tuple[Constraint, ...]
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Bounds, orders and joint constraints."""
+        own = (row for support in self.supports.values() for row in _support_rows(support))
+        return (*(make_constraint(self.model, *row) for row in own), *self.joint)
+
+    def __iter__(self) -> Iterator[Constraint]:
+        return iter(self.constraints)
+
+    def __len__(self) -> int:
+        return len(self.constraints)
+
+    def __getitem__(self, name: str) -> Constraint:
+        for constraint in self.constraints:
+            if constraint.name == name:
+                return constraint
+        raise KeyError(f"{name!r} is none of {[c.name for c in self.constraints]}")
+
+    def hard_logp(self) -> TensorVariable:
+        """Log density as PyMC defines it: ``-inf`` outside the region."""
+        return self.model.logp()
+
+    def smooth_logp(self) -> TensorVariable:
+        """Log density with the indicators and support switches taken out.
+
+        It is the hard one inside the region, and goes on smoothly beyond it.
+        """
+        return ValueSpace(self.model).smooth_logp()
+
+
+def make_constraint(
+    model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
+) -> Constraint:
+    """Make a constraint of a slack of any shape."""
+    slack = pt.cast(slack, "floatX").ravel()
+    return Constraint(name, kind, slack, text, is_affine(model, slack))
+
+
+def _support_rows(support: Support) -> list[tuple[str, str, TensorVariable, str]]:
+    """Bounds and order of a variable, as names, kinds, slacks and texts."""
+    x, rows = support.variable, []
+    if support.lower is not None:
+        text = f"{x.name} > {readable(support.lower)}"
+        rows.append(
+            (f"{x.name}.lower", "bound", _finite_rows(x - support.lower, support.lower), text)
+        )
+    if support.upper is not None:
+        text = f"{x.name} < {readable(support.upper)}"
+        rows.append(
+            (f"{x.name}.upper", "bound", _finite_rows(support.upper - x, support.upper), text)
+        )
+    if support.order is not None:
+        step = x[..., 1:] - x[..., :-1]
+        up = support.order == "ascending"
+        text = f"{x.name}[..., i] {'<' if up else '>'} {x.name}[..., i + 1]"
+        rows.append((f"{x.name}.order", "order", step if up else -step, text))
+    return rows
+
+
+def _finite_rows(slack: TensorVariable, bound: TensorVariable) -> TensorVariable:
+    """Leave out the elements that have no bound, where that is known."""
+    value = constant_value(bound)
+    if value is None or np.all(np.isfinite(value)):
+        return slack
+    shape = constant_fold(tuple(slack.shape))
+    return slack.ravel()[np.flatnonzero(np.isfinite(np.broadcast_to(value, shape)))]
+
+
+def free_inputs(model: pm.Model, expression: Variable) -> list[TensorVariable]:
+    """Free random variables that an expression depends on directly."""
+    inputs = value_ancestors(expression, blockers=model.basic_RVs)
+    return [rv for rv in model.free_RVs if rv in inputs]
+
+
+def value_ancestors(expression: Variable, blockers: Sequence[Variable] = ()) -> set[Variable]:
+    """Ancestors that an expression depends on by their values, not by their shapes alone."""
+    pending, seen = [expression], set()
+    while pending:
+        v = pending.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v.owner is None or v in blockers or isinstance(v.owner.op, Shape | Shape_i):
+            continue
+        fills = isinstance(v.owner.op, Elemwise) and isinstance(v.owner.op.scalar_op, Second)
+        pending += v.owner.inputs[1:] if fills else v.owner.inputs
+    return seen
+
+
+def with_plain_inputs(
+    model: pm.Model, expressions: list[TensorVariable]
+) -> tuple[list[TensorVariable], dict[str, TensorVariable]]:
+    """Replace the model's random variables by plain inputs of their names."""
+    plain = {rv: rv.type(name=rv.name) for rv in model.basic_RVs}
+    return clone_replace(expressions, plain), {rv.name: x for rv, x in plain.items()}
+
+
+def is_affine(model: pm.Model, expression: TensorVariable) -> bool:
+    """Whether an expression is affine in the free variables: its gradient is free of them."""
+    names = [x.name for x in free_inputs(model, expression) if is_continuous(x)]
+    [expression], plain = with_plain_inputs(model, [expression])
+    inputs = [plain[name] for name in names]
+    gradients = pt.grad(
+        pt.sum(expression.type() * expression),
+        inputs,
+        null_gradients="return",
+        disconnected_inputs="ignore",
+    )
+    return not any(isinstance(g.type, NullType) or _depends_on_values(g, inputs) for g in gradients)
+
+
+def _depends_on_values(expression: Variable, inputs: list[TensorVariable]) -> bool:
+    simple = rewrite_graph(expression, include=("canonicalize",), clone=False)
+    return not value_ancestors(simple).isdisjoint(inputs)
+
+
+def is_continuous(rv: TensorVariable) -> bool:
+    """Whether a random variable is continuous."""
+    return rv.dtype in pm.vartypes.continuous_types
+
+
+def involves_continuous(model: pm.Model, expression: Variable) -> bool:
+    """Whether an expression depends on a continuous free variable."""
+    return any(map(is_continuous, free_inputs(model, expression)))

@@ -1,0 +1,144 @@
+"""What was read from a model and what will be done with it, for people."""
+
+import html
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from io import StringIO
+
+import numpy as np
+import pymc as pm
+import pytensor
+from pytensor.tensor.variable import TensorVariable
+from rich.console import Console, Group
+from rich.table import Table
+
+from pymc_rollback.constraints import Region
+from pymc_rollback.region import read_region
+from pymc_rollback.treatment import choose_treatments
+
+
+@dataclass(frozen=True)
+class VariableRow:
+    """One free variable: its support, what is done with it, and why."""
+
+    name: str
+    shape: tuple[int, ...]
+    support: str
+    action: str
+    why: str
+
+
+@dataclass(frozen=True)
+class ConstraintRow:
+    """One constraint: its inequality, its rows, and its smallest slack at the initial point."""
+
+    name: str
+    inequality: str
+    rows: int
+    affine: bool
+    slack: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """The region of a model as a table: printed, as HTML in a notebook, or as data."""
+
+    variables: tuple[VariableRow, ...]
+    constraints: tuple[ConstraintRow, ...]
+
+    def to_dict(self) -> dict[str, list[dict]]:
+        """Give the same rows as plain data."""
+        return {
+            "variables": [asdict(row) for row in self.variables],
+            "constraints": [asdict(row) for row in self.constraints],
+        }
+
+    def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Title, header and cells of each table."""
+        variables = [[r.name, _shape(r.shape), r.support, r.action, r.why] for r in self.variables]
+        constraints = [
+            [r.name, r.inequality, str(r.rows), "yes" if r.affine else "no", f"{r.slack:.4g}"]
+            for r in self.constraints
+        ]
+        return [
+            ("Variables", ["variable", "shape", "support", "action", "why"], variables),
+            (
+                "Constraints",
+                ["constraint", "inequality", "rows", "affine", "slack at start"],
+                constraints,
+            ),
+        ]
+
+    def __rich__(self) -> Group:
+        tables = []
+        for title, header, rows in self._sections():
+            table = Table(*header, title=title, title_justify="left")
+            for row in rows:
+                # brackets in names and inequalities are not markup
+                table.add_row(*(cell.replace("[", r"\[") for cell in row))
+            tables.append(table)
+        return Group(*tables)
+
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=120)
+        console.print(self)
+        return console.file.getvalue()
+
+    def _repr_html_(self) -> str:
+        return "".join(_html_table(*section) for section in self._sections())
+
+
+def describe(
+    model: pm.Model | None = None,
+    *,
+    constraints: Mapping[str, TensorVariable] | None = None,
+    barrier: Collection[str] = (),
+    transform: Collection[str] = (),
+) -> Description:
+    """Describe the region of a model and what RollbackHMC does with each variable.
+
+    Parameters
+    ----------
+    model
+        The model; that of the context if left out.
+    constraints, barrier, transform
+        As given to RollbackHMC.
+    """
+    region = read_region(model, constraints)
+    treatments = choose_treatments(region, barrier, transform)
+    shapes = region.model.eval_rv_shapes()
+    slacks = _slacks_at_start(region)
+    return Description(
+        tuple(
+            VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
+            for (name, support), t in zip(region.supports.items(), treatments.values(), strict=True)
+        ),
+        tuple(
+            ConstraintRow(
+                c.name, c.text, slack.size, c.affine, float(np.min(slack, initial=np.inf))
+            )
+            for c, slack in zip(region, slacks, strict=True)
+        ),
+    )
+
+
+def _slacks_at_start(region: Region) -> list[np.ndarray]:
+    model = region.model
+    slacks = model.replace_rvs_by_values([c.slack for c in region]) if len(region) else []
+    function = pytensor.function(
+        model.value_vars, slacks, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    start = model.initial_point(random_seed=0)
+    return function(*(start[v.name] for v in model.value_vars))
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "scalar" if shape == () else " x ".join(map(str, shape))
+
+
+def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><caption>{title}</caption>{line(header, 'th')}{body}</table>"

@@ -1,0 +1,216 @@
+"""Barrier or transform: what is done with each variable, and why.
+
+A bounded variable gets a mirror and a barrier where the joint log density stays finite, with a
+finite slope, up to its wall. Where it does not (a ``Gamma(0.5)``, a scale under a Normal), the
+variable keeps a PyMC transform and is sampled in the same trajectory.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pymc.distributions.transforms import _default_transform
+from pymc.logprob.transforms import Transform
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.constraints import Region
+from pymc_rollback.support import Support
+from pymc_rollback.values import ValueSpace
+
+APPROACH = (1e-4, 1e-8)
+"""Distances from a wall, relative to that of the starting point, at which the slope is compared."""
+
+JITTER = (0.0, 0.5, 0.5)
+"""Spread in value space of the points from which a wall is approached."""
+
+MOST_ELEMENTS = 20
+"""How many elements of a variable are taken to a wall one at a time."""
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What is done with a variable.
+
+    Attributes
+    ----------
+    action
+        "free" (nothing to do), "barrier" (mirror and boundary term), "sort" (mirror of an order)
+        or "transform" (sampled under a PyMC transform).
+    why
+        The reason, for people.
+    transform
+        The transform under which it is sampled, if any.
+    """
+
+    action: str
+    why: str
+    transform: Transform | None = None
+
+
+def choose_treatments(
+    region: Region, barrier: Collection[str] = (), transform: Collection[str] = ()
+) -> dict[str, Treatment]:
+    """Decide for each continuous free variable of a region.
+
+    Parameters
+    ----------
+    region
+        The region of a model.
+    barrier, transform
+        Names of variables for which the user has decided.
+    """
+    treatments = {}
+    doubtful = []
+    for name, support in region.supports.items():
+        if support.keeps is not None or (name in transform and support.transform is not None):
+            why = "chosen by the user" if name in transform else _kept_reason(support)
+            treatments[name] = Treatment("transform", why, _transform_of(support))
+        elif not support.bounded and support.order is None:
+            treatments[name] = Treatment("free", "no bound, no order")
+        elif name in transform:
+            treatments[name] = Treatment("transform", "chosen by the user", _transform_of(support))
+        else:
+            treatments[name] = Treatment(
+                "sort" if support.order else "barrier", "chosen by the user"
+            )
+            if name not in barrier:
+                doubtful.append(name)
+    walls = _inspect_walls(region, doubtful) if doubtful else {}
+    for name, trouble in walls.items():
+        treatments[name] = _judge(region.supports[name], trouble)
+    return {name: treatments[name] for name in region.supports}
+
+
+def _kept_reason(support: Support) -> str:
+    return f"its {support.keeps} transform is not a bound"
+
+
+def _transform_of(support: Support) -> Transform | None:
+    """The model's own transform, or the distribution's default where the user removed it."""
+    rv = support.variable
+    return support.transform or _default_transform(rv.owner.op, rv)
+
+
+def _judge(support: Support, trouble: str | None) -> Treatment:
+    transform = _transform_of(support)
+    if trouble is None:
+        action = "sort" if support.order else "barrier"
+        return Treatment(action, "the density stays finite up to the wall")
+    if transform is None:
+        return Treatment("barrier", f"{trouble}, but there is no transform for it")
+    return Treatment("transform", trouble, transform)
+
+
+def _inspect_walls(region: Region, names: list[str]) -> dict[str, str | None]:
+    """For each variable, what is wrong with the joint density at its walls; None if nothing."""
+    approach = _Approach(region, names)
+    return {name: approach.trouble(name) for name in names}
+
+
+class _Approach:
+    """The joint log density along lines towards the walls of some variables."""
+
+    def __init__(self, region: Region, names: list[str]) -> None:
+        model = region.model
+        plain = ValueSpace(model, dict.fromkeys(names))
+        self.names = names
+        self.order = {name: region.supports[name].order for name in names}
+        rvs = [model[name] for name in names]
+        bounds = [_full_bounds(region.supports[name]) for name in names]
+        others = [rv for rv in model.free_RVs if rv.name not in names]
+        # the others keep their value variables; those of the named ones become x itself
+        places = model.replace_rvs_by_values([*rvs, *(b for pair in bounds for b in pair)])
+        outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
+        self._locate = pytensor.function(
+            model.value_vars, outputs, mode="FAST_COMPILE", on_unused_input="ignore"
+        )
+        values = [plain[rv.name] for rv in (*rvs, *others)]
+        logp = plain.smooth_logp()
+        gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
+        self._density = pytensor.function(
+            values, [logp, *gradients], mode="FAST_COMPILE", on_unused_input="ignore"
+        )
+        self._start = model.initial_point(random_seed=0)
+        self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
+        self._inputs = [v.name for v in model.value_vars]
+
+    def trouble(self, name: str) -> str | None:
+        """Approach each wall of a variable, first with all its elements, then one by one."""
+        i = self.names.index(name)
+        judged = False
+        for x, bounds, others in self._points:
+            for wall, target in self._walls(name, x[i], *bounds[2 * i : 2 * i + 2]):
+                judged = True
+                if self._singular(i, x, others, target) and any(
+                    self._singular(i, x, others, single) for single in _one_at_a_time(x[i], target)
+                ):
+                    return f"the density is not finite, or infinitely steep, at {name} = {wall}"
+        return None if judged else "the density is not finite at the starting point"
+
+    @cached_property
+    def _points(self) -> list[tuple[list, list, list]]:
+        """Points of finite density, each as the variables, their bounds, and the others."""
+        rng = np.random.default_rng(0)
+        points, n = [], len(self.names)
+        for scale in JITTER:
+            start = {
+                v: x + scale * rng.normal(size=x.shape) * (v in self._jittered)
+                for v, x in self._start.items()
+            }
+            found = self._locate(*(start[v] for v in self._inputs))
+            point = found[:n], found[n : 3 * n], found[3 * n :]
+            if np.isfinite(self._evaluate(point[0], point[2])[0]):
+                points.append(point)
+        return points
+
+    def _evaluate(self, x: list, others: list) -> list:
+        with np.errstate(all="ignore"):
+            return self._density(*x, *others)
+
+    def _walls(self, name: str, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> list:
+        walls = [
+            (f"{np.min(b):g}", np.where(np.isfinite(b), b, x))
+            for b in (lower, upper)
+            if np.any(np.isfinite(b))
+        ]
+        if self.order[name] is not None and x.shape[-1] > 1:
+            joined = x.copy()
+            joined[..., 1::2] = x[..., : x.shape[-1] // 2 * 2 : 2]
+            walls.append(("a tie", joined))
+        return walls
+
+    def _singular(self, i: int, x: list, others: list, target: np.ndarray) -> bool:
+        """Whether the slope times the distance fails to vanish towards the wall."""
+        works = []
+        for distance in APPROACH:
+            moved = list(x)
+            moved[i] = target + distance * (x[i] - target)
+            logp, *gradients = self._evaluate(moved, others)
+            work = np.abs(np.sum(gradients[i] * distance * (x[i] - target)))
+            if not (np.isfinite(logp) and np.isfinite(work)):
+                return True
+            works.append(work)
+        return works[1] > 0.1 * works[0] and works[1] > 1e-6
+
+
+def _one_at_a_time(x: np.ndarray, target: np.ndarray) -> list[np.ndarray]:
+    """Targets that take a single element to its wall."""
+    moving = np.flatnonzero((x != target).ravel())
+    chosen = np.random.default_rng(0).permutation(moving)[:MOST_ELEMENTS]
+    return [np.where(np.arange(x.size).reshape(x.shape) == i, target, x) for i in chosen]
+
+
+def _full_bounds(support: Support) -> tuple[TensorVariable, TensorVariable]:
+    """Bounds of the shape of the variable, infinite where there is none."""
+    lower = pt.constant(-np.inf) if support.lower is None else support.lower
+    upper = pt.constant(np.inf) if support.upper is None else support.upper
+    like = pt.zeros_like(support.variable)
+    return lower + like, upper + like
+
+
+def _has_transform(model: pm.Model, value: TensorVariable) -> bool:
+    return model.rvs_to_transforms[model.values_to_rvs[value]] is not None

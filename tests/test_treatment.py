@@ -1,0 +1,84 @@
+"""Barrier or transform, by the joint density at the wall."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.distributions import transforms
+
+import pymc_rollback as rb
+from pymc_rollback.treatment import choose_treatments
+
+
+def action(name, model):
+    return choose_treatments(rb.read_region(model))[name].action
+
+
+@pytest.mark.parametrize(
+    ("expected", "distribution", "arguments"),
+    [
+        ("barrier", pm.HalfNormal, {}),
+        ("barrier", pm.Exponential, {"lam": 1}),
+        ("barrier", pm.Uniform, {}),
+        ("barrier", pm.TruncatedNormal, {"mu": -5, "lower": 0}),
+        ("barrier", pm.HalfCauchy, {"beta": 1}),
+        ("barrier", pm.HalfNormal, {"default_transform": None}),
+        ("transform", pm.Gamma, {"alpha": 0.5, "beta": 1}),
+        ("transform", pm.Gamma, {"alpha": 2, "beta": 1}),
+        ("transform", pm.Beta, {"alpha": 2, "beta": 1}),
+        ("transform", pm.Gamma, {"alpha": 0.5, "beta": 1, "default_transform": None}),
+        ("transform", pm.Dirichlet, {"a": np.ones(3)}),
+        ("transform", pm.VonMises, {"mu": 0, "kappa": 1}),
+        ("free", pm.Normal, {}),
+        ("free", pm.MvNormal, {"mu": np.zeros(2), "cov": np.eye(2)}),
+    ],
+)
+def test_by_the_prior_alone(expected, distribution, arguments):
+    with pm.Model() as model:
+        distribution("x", **arguments)
+    assert action("x", model) == expected
+
+
+def test_scale_under_a_normal_keeps_its_transform():
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale")
+        pm.Normal("y", 0, scale, observed=[1.0, 2.0])
+    assert action("scale", model) == "transform"
+
+
+def test_one_singular_element_is_enough():
+    with pm.Model() as model:
+        x = pm.HalfNormal("x", shape=5)
+        pm.Normal("y", 0, x[3], observed=[1.0, 2.0])
+    assert action("x", model) == "transform"
+
+
+def test_singular_only_in_a_corner_gets_a_barrier():
+    with pm.Model() as model:
+        x = pm.HalfNormal("x", shape=5)
+        pm.Normal("y", 0, x.sum(), observed=[1.0, 2.0])
+    assert action("x", model) == "barrier"
+
+
+def test_steep_but_finite_gets_a_barrier():
+    with pm.Model() as model:
+        x = pm.HalfNormal("x")
+        pm.Normal("y", x, 1e-3, observed=[-3.0])
+    assert action("x", model) == "barrier"
+
+
+def test_order_is_sorted_unless_a_tie_has_no_density():
+    start = [-1.0, 1.0]
+    with pm.Model() as model:
+        pm.Normal("means", shape=2, transform=transforms.ordered, initval=start)
+        cuts = pm.Normal("cuts", shape=2, transform=transforms.ordered, initval=start)
+        pm.OrderedLogistic("y", eta=0.0, cutpoints=cuts, observed=[0, 1, 2])
+    assert action("means", model) == "sort"
+    assert action("cuts", model) == "transform"
+
+
+def test_parent_of_a_bound_keeps_its_transform():
+    with pm.Model() as model:
+        parent = pm.HalfNormal("parent")
+        pm.Uniform("child", 0, parent)
+    assert action("parent", model) == "transform"
+    assert action("child", model) == "barrier"
