@@ -3,18 +3,22 @@
 Reading order: ``readable``, ``conditions`` and ``indicators`` (boolean graphs to slacks),
 ``support`` (bounds and orders of a variable), ``values``, ``constraints`` and ``region`` (the
 region of a model), ``checks`` (what cannot be sampled), ``treatment`` (barrier or transform),
-``report`` (what was read, as a table).
+``report`` (what was read, as a table); then the sampler: ``mirror`` (exact walls), ``barrier``
+(boundary terms), ``density`` (the graphs over one vector), ``compiled``, ``leapfrog`` and
+``trajectory`` (the kernels), ``settings``, ``step`` (PyMC's contract).
 """
 
 from pymc_rollback.constraints import Constraint, Region, RegionError
 from pymc_rollback.region import constrain, read_region
 from pymc_rollback.report import Description, describe
+from pymc_rollback.step import RollbackHMC
 
 __all__ = [
     "Constraint",
     "Description",
     "Region",
     "RegionError",
+    "RollbackHMC",
     "constrain",
     "describe",
     "read_region",

@@ -1,0 +1,186 @@
+"""One chain, in terms of the coordinates: where it begins, how it draws, what it learns."""
+
+from typing import NamedTuple
+
+import numpy as np
+from pymc.exceptions import SamplingError
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
+
+from pymc_rollback.compiled import Compiled
+from pymc_rollback.geometry import Geometry
+from pymc_rollback.leapfrog import Setting
+from pymc_rollback.settings import Numbers
+from pymc_rollback.start import Start
+from pymc_rollback.trajectory import (
+    STATIC,
+    TRIAL,
+    Outcome,
+    doubling_trajectory,
+    endpoint_trajectory,
+    ready,
+    try_step,
+    window_trajectory,
+)
+from pymc_rollback.warmup import Warmup, WarmupState, wall_lengths
+
+
+class Place(NamedTuple):
+    """What surrounds the coordinates in a step: the other variables, and the bounds."""
+
+    others: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class Draw(NamedTuple):
+    """A draw, and how it came about."""
+
+    position: np.ndarray
+    outcome: Outcome
+    last: np.ndarray
+    step_size: float
+    inner: int
+
+
+@dataclass_state
+class ChainState(DataClassState):
+    """What a chain has learnt."""
+
+    row_lengths: np.ndarray
+    warmup: WarmupState
+
+
+class Chain(WithSamplingState):
+    """Draws positions, and tunes what is not given while it does.
+
+    Parameters
+    ----------
+    geometry
+        The region.
+    numbers
+        What is given.
+    """
+
+    _state_class = ChainState
+
+    def __init__(self, geometry: Geometry, numbers: Numbers) -> None:
+        self.geometry = geometry
+        self.numbers = numbers
+        self.row_lengths = np.ones(numbers.sharpness.size - geometry.size)
+        self.warmup = Warmup(numbers, geometry)
+
+    def begin(
+        self, functions: Compiled, position: np.ndarray, place: Place, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A dispersed position inside the region, with first guesses of what is tuned there."""
+        start = Start(self.geometry, *place)
+        position = start.find(position, lambda x: log_density(functions, x, place)[0], rng)
+        if self.numbers.tunes_metric:
+            width = place.upper - place.lower
+            between = self.geometry.reflects & np.isfinite(width)
+            self.warmup.variances = np.where(between, width**2 / 12, 1.0)
+        self._adjust(functions, position, place, rng)
+        return position
+
+    def draw(
+        self,
+        functions: Compiled,
+        coordinates: np.ndarray,
+        place: Place,
+        rng: np.random.Generator,
+        tune: bool,
+    ) -> Draw:
+        """Run a trajectory and select the next position from it."""
+        numbers, geometry = self.numbers, self.geometry
+        step_size = self.warmup.step_size(tune)
+        setting = self._setting(place, step_size)
+        position = geometry.draw_image(coordinates, *place[1:], numbers.sharpness, rng)
+        last = position.copy()
+        doubles = numbers.n_steps is None
+        static = window_trajectory if numbers.exact else endpoint_trajectory
+        outcome = ready(doubling_trajectory if doubles else static, STATIC)(
+            functions.model,
+            functions.walls,
+            setting,
+            position,
+            step_size,
+            numbers.max_treedepth if doubles else numbers.n_steps,
+            rng,
+            last,
+        )
+        functions.interrupt.reraise()
+        if not np.isfinite(outcome.energy):
+            raise SamplingError(
+                "The log density is not finite at the start of a trajectory. "
+                "Try model.debug() to find the variable."
+            )
+        position = geometry.keep_inside(position, setting.lower, setting.upper)
+        return Draw(position, outcome, last, step_size, int(setting.inner[0]))
+
+    def learn(
+        self, functions: Compiled, draw: Draw, place: Place, rng: np.random.Generator
+    ) -> None:
+        """Tune by what a draw has shown."""
+        _, slope = log_density(functions, draw.position, place)
+        outside = 1.0 - draw.outcome.inside
+        if self.warmup.update(draw.position, -slope, draw.outcome.acceptance, outside):
+            self.warmup.close_window(*self._reflecting(place))
+            self._adjust(functions, draw.position, place, rng)
+
+    def sharpness(self) -> np.ndarray:
+        """Sharpness, with the rows that are tuned filled in."""
+        rows = self.warmup.steepness / self.row_lengths
+        tuned = np.concatenate([np.zeros(self.geometry.size), rows])
+        return np.where(np.isnan(self.numbers.sharpness), tuned, self.numbers.sharpness)
+
+    def _adjust(
+        self, functions: Compiled, position: np.ndarray, place: Place, rng: np.random.Generator
+    ) -> None:
+        """Measure the walls in the present metric, and look for a step size."""
+        if self.numbers.tunes_rows:
+            self.row_lengths = wall_lengths(self.warmup, self.geometry, position, place.others, rng)
+
+        def acceptance(step_size: float) -> float:
+            rate = ready(try_step, TRIAL)(
+                functions.model,
+                functions.walls,
+                self._setting(place, step_size),
+                position,
+                step_size,
+                rng,
+            )
+            functions.interrupt.reraise()
+            return rate
+
+        self.warmup.search_step(acceptance)
+
+    def _reflecting(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        reflects = self.geometry.reflects
+        return np.where(reflects, place.lower, -np.inf), np.where(reflects, place.upper, np.inf)
+
+    def _setting(self, place: Place, step_size: float) -> Setting:
+        lower, upper = self._reflecting(place)
+        covariance = self.warmup.covariance
+        root = np.linalg.cholesky(np.linalg.inv(covariance)) if covariance.size else covariance
+        return Setting(
+            others=place.others,
+            sharpness=self.sharpness(),
+            inverse_mass=self.warmup.variances,
+            dense=covariance.ravel(),
+            root=root.ravel(),
+            lower=lower,
+            upper=upper,
+            pull=self.warmup.pull,
+            ordered=self.geometry.runs,
+            inner=np.array([float(self.warmup.inner_steps(step_size))]),
+        )
+
+
+def log_density(
+    functions: Compiled, position: np.ndarray, place: Place
+) -> tuple[float, np.ndarray]:
+    """Log density and its gradient at a position."""
+    slope = np.zeros(position.size)
+    value = functions.model(position, place.others, slope)
+    functions.interrupt.reraise()
+    return value, slope

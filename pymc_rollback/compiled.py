@@ -1,0 +1,236 @@
+"""Compile a density: two functions for the kernels, two for PyMC.
+
+PyTensor's Numba mode gives a jitted function of a graph. Wrapped into a function with an explicit
+signature that writes into given arrays, it is a first-class function for kernels that are compiled
+once for all models. Where a graph cannot be compiled so, the same kernels call back into Python.
+"""
+
+import ctypes
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+from pymc.pytensorf import compile as pymc_compile
+from pytensor.compile.mode import get_mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import graph_inputs
+from pytensor.link.numba.linker import NumbaLinker
+from pytensor.tensor import constant
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.density import Density
+from pymc_rollback.leapfrog import MODEL, WALLS
+
+
+class Interrupt:
+    """Keeps an exception that a callback raised, until the kernel has returned."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def reraise(self) -> None:
+        """Raise what was kept, if anything."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Compiled functions of a density.
+
+    Attributes
+    ----------
+    model, walls
+        First-class functions for the kernels.
+    enter, leave
+        From the model's values to coordinates and bounds, and back.
+    interrupt
+        Where an exception of a callback waits.
+    data
+        The values of data containers that were compiled in.
+    """
+
+    model: Dispatcher
+    walls: Dispatcher
+    enter: Callable
+    leave: Callable
+    interrupt: Interrupt
+    data: Mapping[SharedVariable, np.ndarray]
+
+    def is_stale(self) -> bool:
+        """Whether data containers have changed since."""
+        return any(not np.array_equal(v.get_value(), x) for v, x in self.data.items())
+
+
+class CannotCompileError(Exception):
+    """A graph that Numba cannot compile, or would run in Python; says why."""
+
+
+def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None = None) -> Compiled:
+    """Compile the functions of a density.
+
+    Parameters
+    ----------
+    density
+        The density.
+    compile_kwargs
+        Passed to PyTensor; a ``mode`` other than Numba's makes the kernels call back into Python.
+    """
+    kwargs = dict(compile_kwargs or {})
+    interrupt = Interrupt()
+    values = [density.coordinates, density.others]
+    model_graph = values, density.log_density()
+    walls_graph = [*values, density.sharpness], density.walls()
+    data = _data(model_graph[1] + walls_graph[1])
+    with density.model:
+        try:
+            _require_numba(kwargs)
+            model = _jit(_jit_model, *model_graph, data, kwargs)
+            walls = _jit(_jit_walls, *walls_graph, data, kwargs)
+        except CannotCompileError as error:
+            warnings.warn(
+                f"The kernels call back into Python, which is slower: {error}", stacklevel=3
+            )
+            kwargs = kwargs if _names_another_mode(kwargs) else {**kwargs, "mode": "CVM"}
+            model = _callback_model(_compile(*model_graph, kwargs), interrupt)
+            walls = _callback_walls(_compile(*walls_graph, kwargs), interrupt)
+        enter = _compile(density.model.value_vars, density.enter(), kwargs)
+        leave = _compile(values, density.leave(), kwargs)
+    return Compiled(model, walls, enter, leave, interrupt, data)
+
+
+def _compile(
+    inputs: list[TensorVariable], outputs: list[TensorVariable], kwargs: Mapping[str, Any]
+) -> Callable:
+    function = pymc_compile(inputs, outputs, on_unused_input="ignore", **kwargs)
+    function.trust_input = True
+    return function
+
+
+def _data(expressions: list[TensorVariable]) -> dict[SharedVariable, np.ndarray]:
+    shared = (v for v in graph_inputs(expressions) if isinstance(v, SharedVariable))
+    return {v: v.get_value() for v in shared}
+
+
+def _names_another_mode(kwargs: Mapping[str, Any]) -> bool:
+    mode = kwargs.get("mode")
+    return mode is not None and not isinstance(get_mode(mode).linker, NumbaLinker)
+
+
+def _require_numba(kwargs: Mapping[str, Any]) -> None:
+    if _names_another_mode(kwargs):
+        raise CannotCompileError(f"compile_kwargs asks for the mode {kwargs['mode']!r}, not NUMBA")
+
+
+def _jit(
+    wrap: Callable,
+    inputs: list[TensorVariable],
+    outputs: list[TensorVariable],
+    data: Mapping[SharedVariable, np.ndarray],
+    kwargs: Mapping[str, Any],
+) -> Dispatcher:
+    """First-class function of a graph, with its data containers as constants."""
+    outputs = clone_replace(outputs, {v: constant(x) for v, x in data.items()})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            function = wrap(_compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn)
+        # whatever Numba or PyTensor cannot do, the callbacks can
+        except Exception as error:
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise CannotCompileError(f"Numba cannot compile the model ({first})") from error
+    for warning in caught:
+        if "object mode" in str(warning.message):
+            raise CannotCompileError(str(warning.message).splitlines()[0])
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return function
+
+
+def _jit_model(function: Dispatcher) -> Dispatcher:
+    @njit(MODEL.signature)
+    def model(position, others, slope):  # noqa: ANN001, ANN202
+        value, gradient = function(position, others)
+        slope[:] = gradient
+        return value.item()
+
+    return model
+
+
+def _jit_walls(function: Dispatcher) -> Dispatcher:
+    @njit(WALLS.signature)
+    def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
+        energy, gradient, log_weight, slack = function(position, others, sharpness)
+        push[:] = gradient
+        outcome[0] = log_weight.item()
+        outcome[1] = slack.item()
+        return energy.item()
+
+    return walls
+
+
+def _view(address: int, size: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
+
+
+def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
+    def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
+        try:
+            value, gradient = function(_view(position, size), _view(others, other_size))
+            _view(slope, size)[:] = gradient
+            return float(value)
+        # ctypes would print it and go on; NaN ends the trajectory, and the step raises it
+        except BaseException as error:
+            interrupt.error = error
+            return np.nan
+
+    pointers = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t] * 2
+    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
+
+    @njit(MODEL.signature)
+    def model(position, others, slope):  # noqa: ANN001, ANN202
+        return callback(
+            position.ctypes.data, others.ctypes.data, slope.ctypes.data, position.size, others.size
+        )
+
+    return model
+
+
+def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
+    def evaluate(
+        position: int, others: int, sharpness: int, push: int, outcome: int, *sizes: int
+    ) -> float:
+        try:
+            size, other_size, sharpness_size = sizes
+            energy, gradient, log_weight, slack = function(
+                _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
+            )
+            _view(push, size)[:] = gradient
+            _view(outcome, 2)[:] = log_weight, slack
+            return float(energy)
+        except BaseException as error:
+            interrupt.error = error
+            return np.nan
+
+    pointers = [ctypes.c_void_p] * 5 + [ctypes.c_ssize_t] * 3
+    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
+
+    @njit(WALLS.signature)
+    def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
+        return callback(
+            position.ctypes.data,
+            others.ctypes.data,
+            sharpness.ctypes.data,
+            push.ctypes.data,
+            outcome.ctypes.data,
+            position.size,
+            others.size,
+            sharpness.size,
+        )
+
+    return walls

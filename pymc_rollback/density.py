@@ -1,0 +1,272 @@
+"""The model and its walls over one raveled vector, as graphs.
+
+The vector holds the *coordinates* of the sampled variables: images ``y`` of mirrored variables,
+transformed values of those that keep a transform, and the others as they are. Variables that other
+step methods sample enter as a second vector, not as constants.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.logprob.transforms import Transform
+from pytensor.graph.replace import clone_replace
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.barrier import boundary_term
+from pymc_rollback.constraints import Constraint, Region, free_inputs
+from pymc_rollback.mirror import fold, image_energy, within_reach
+from pymc_rollback.support import Support
+from pymc_rollback.treatment import Treatment
+from pymc_rollback.values import ValueSpace
+
+LEAST_SHARPNESS = 8.0
+"""Sharpness times width of two bounds that move with other variables and are given none."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where the coordinates of one variable are in a raveled vector."""
+
+    name: str
+    place: slice
+    shape: tuple[int, ...]
+    dtype: str
+
+    def take(self, vector: TensorVariable) -> TensorVariable:
+        """The variable's coordinates, in its own shape and type."""
+        return pt.cast(vector[self.place].reshape(self.shape), self.dtype)
+
+
+def lay_out(values: Sequence[tuple[str, np.ndarray]]) -> list[Block]:
+    """Blocks for named arrays, one after the other."""
+    blocks, start = [], 0
+    for name, value in values:
+        value = np.asarray(value)
+        blocks.append(Block(name, slice(start, start + value.size), value.shape, str(value.dtype)))
+        start += value.size
+    return blocks
+
+
+class Density:
+    """Graphs of the log density and the walls of some of a model's variables.
+
+    Parameters
+    ----------
+    region
+        The region of the model.
+    treatments
+        What is done with each sampled variable, by name.
+    start
+        A point of the model, for the shapes of its values.
+    exact
+        Whether bounded variables are kept inside and states outside the region have no weight,
+        or (as in the paper) the smoothed density is the target.
+    sharp
+        Names of the variables whose bounds have a sharpness, and so a barrier.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        treatments: Mapping[str, Treatment],
+        start: Mapping[str, np.ndarray],
+        exact: bool,
+        sharp: Collection[str] = (),
+    ) -> None:
+        self.region = region
+        self.model = region.model
+        self.treatments = treatments
+        self.exact = exact
+        self.sharp = set(sharp)
+        self.start = dict(start)
+        self.space = ValueSpace(
+            self.model, {name: t.transform for name, t in treatments.items()} if exact else None
+        )
+        self.names = [rv.name for rv in self.model.free_RVs if rv.name in treatments]
+        shapes = self.model.eval_rv_shapes()
+        self.blocks = lay_out(
+            [
+                (name, np.zeros(self._coordinate_shape(name, start, shapes), "float64"))
+                for name in self.names
+            ]
+        )
+        others = [rv for rv in self.model.free_RVs if rv.name not in treatments]
+        self.other_blocks = lay_out(
+            [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
+        )
+        self.size = self.blocks[-1].place.stop
+        self.coordinates = pt.dvector("coordinates")
+        self.others = pt.dvector("others")
+        self.sharpness = pt.dvector("sharpness")
+
+    def _coordinate_shape(self, name: str, start: Mapping, shapes: Mapping) -> tuple[int, ...]:
+        value = self.space[name]
+        return start[value.name].shape if value.name in start else tuple(shapes[value.name])
+
+    @cached_property
+    def barriers(self) -> list[Constraint]:
+        """Constraints with a boundary term of their own, besides the mirrors' image energy."""
+        return [c for c in self.region if self._has_barrier(c)]
+
+    def _has_barrier(self, constraint: Constraint) -> bool:
+        names = {x.name for x in free_inputs(self.model, constraint.slack)} & set(self.names)
+        if constraint.kind == "joint":
+            return bool(names)
+        return not self.exact and constraint.name.rsplit(".", 1)[0] in names - self.transformed
+
+    @cached_property
+    def transformed(self) -> set[str]:
+        """Sampled variables whose coordinates are transformed values."""
+        return {name for name in self.names if self.space.transforms[self.model[name]] is not None}
+
+    @cached_property
+    def walled(self) -> list[tuple[Block, Support]]:
+        """Blocks and supports of the variables that are kept inside their bounds and order."""
+        actions = {name: t.action for name, t in self.treatments.items()} if self.exact else {}
+        return [
+            (block, self.region.supports[block.name])
+            for block in self.blocks
+            if actions.get(block.name) in ("barrier", "sort")
+        ]
+
+    @cached_property
+    def reflected(self) -> list[tuple[Block, Support]]:
+        """Of these, the ones that are reflected while they drift: the mirror without a barrier.
+
+        Without a barrier all images of a point are alike, so that the point can stand for them;
+        but their bounds must stay where they are along a trajectory.
+        """
+        return [(b, s) for b, s in self.walled if b.name not in self.sharp and self._stays(s)]
+
+    @cached_property
+    def mirrored(self) -> list[tuple[Block, Support]]:
+        """The others, whose coordinates are images that the graph folds into their support."""
+        return [pair for pair in self.walled if pair not in self.reflected]
+
+    def _stays(self, support: Support) -> bool:
+        bounds = [b for b in (support.lower, support.upper) if b is not None]
+        moving = {x.name for b in bounds for x in free_inputs(self.model, b)}
+        return moving.isdisjoint(self.names)
+
+    def place(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
+        """Write expressions of random variables in terms of the coordinates."""
+        return self.place_values(self.space.replace(expressions))
+
+    def place_values(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
+        """Write expressions of value variables in terms of the coordinates."""
+        expressions = list(expressions)
+        supports = {block.name: support for block, support in self.mirrored}
+        # bounds depend on variables that come before: children first, then their parents
+        for block in reversed(self.blocks):
+            value = block.take(self.coordinates)
+            if block.name in supports:
+                value = self._mirror(value, supports[block.name])
+            expressions = clone_replace(expressions, {self.space[block.name]: value})
+        taken = {block.name: block.take(self.others) for block in self.other_blocks}
+        others = {v: taken[v.name] for v in self.model.value_vars if v.name in taken}
+        return clone_replace(expressions, others)
+
+    def _mirror(self, y: TensorVariable, support: Support) -> TensorVariable:
+        """Fold coordinates into a support whose bounds are still expressions of values."""
+        bounds = [
+            b if b is None else self.space.replace([b])[0] for b in (support.lower, support.upper)
+        ]
+        x = fold(y, *bounds)
+        if support.order is None:
+            return x
+        x = pt.sort(x, axis=-1)
+        return x if support.order == "ascending" else x[..., ::-1]
+
+    def log_density(self) -> list[TensorVariable]:
+        """Log density without indicators, and its gradient."""
+        [logp] = self.place_values([self.space.smooth_logp()])
+        return [logp, pt.grad(logp, self.coordinates, disconnected_inputs="ignore")]
+
+    def walls(self) -> list[TensorVariable]:
+        """Boundary energy, its gradient, the log weight for selection, and the smallest slack."""
+        images = [self._image_walls(block, support) for block, support in self.mirrored]
+        image_energy = pt.add(pt.constant(0.0), *(energy for energy, _, _ in images))
+        slacks = [slack for _, _, slack in images]
+        allowed = [reached for _, reached, _ in images]
+        energy = image_energy
+        if self.barriers:
+            rows = pt.concatenate(self.place([c.slack for c in self.barriers]))
+            energy = energy + boundary_term(rows, self.sharpness[self.size :])
+            slacks.append(rows)
+            allowed.append(pt.all(rows > 0))
+        log_weight = -energy
+        if self.exact:
+            inside = pt.all(pt.stack([pt.constant(True), *allowed]))
+            log_weight = pt.switch(inside, -image_energy, -np.inf)
+        slack = pt.min(pt.concatenate([pt.constant([np.inf]), *slacks]))
+        return [
+            energy,
+            pt.grad(energy, self.coordinates, disconnected_inputs="ignore"),
+            log_weight,
+            slack,
+        ]
+
+    def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
+        """Energy, reach and slacks (before folding) of a mirrored variable."""
+        y = block.take(self.coordinates)
+        given = [b for b in (support.lower, support.upper) if b is not None]
+        placed = iter(self.place(given) if given else ())
+        lower, upper = (None if b is None else next(placed) for b in (support.lower, support.upper))
+        if not given:
+            return pt.constant(0.0), pt.constant(True), pt.constant([np.inf])
+        x = fold(y, lower, upper)
+        sharpness = self.sharpness[block.place].reshape(block.shape)
+        if lower is not None and upper is not None:
+            sharpness = pt.switch(sharpness > 0, sharpness, LEAST_SHARPNESS / (upper - lower))
+        slacks = [] if lower is None else [y - lower]
+        slacks += [] if upper is None else [upper - y]
+        return (
+            pt.sum(image_energy(y, x, lower, upper, sharpness)),
+            pt.all(within_reach(y, lower, upper)),
+            pt.concatenate([(slack + pt.zeros_like(y)).ravel() for slack in slacks]),
+        )
+
+    def enter(self) -> list[TensorVariable]:
+        """Coordinates (before an image is drawn) and their bounds, of the model's own values."""
+        coordinates, bounds = [], []
+        supports = {block.name: support for block, support in self.walled}
+        for name in self.names:
+            rv = self.model[name]
+            coordinate = _forward(rv, self.space.transforms[rv])
+            coordinates.append(coordinate)
+            unbounded = (pt.constant(-np.inf), pt.constant(np.inf))
+            bounds.append(
+                [
+                    bound + pt.zeros_like(coordinate)
+                    for bound in (full_bounds(supports[name]) if name in supports else unbounded)
+                ]
+            )
+        vectors = [coordinates, [low for low, _ in bounds], [high for _, high in bounds]]
+        raveled = [pt.concatenate([pt.cast(x, "float64").ravel() for x in xs]) for xs in vectors]
+        return self.model.replace_rvs_by_values(raveled)
+
+    def leave(self) -> list[TensorVariable]:
+        """The model's own values and its hard log density, of the coordinates."""
+        rvs = [self.model[name] for name in self.names]
+        values = self.place([_forward(rv, self.model.rvs_to_transforms[rv]) for rv in rvs])
+        own = [self.model.rvs_to_values[rv] for rv in rvs]
+        values = [pt.cast(x, v.dtype) for x, v in zip(values, own, strict=True)]
+        taken = {block.name: block.take(self.others) for block in self.other_blocks}
+        others = {v: taken[v.name] for v in self.model.value_vars if v.name in taken}
+        known = {**dict(zip(own, values, strict=True)), **others}
+        return [*values, *clone_replace([self.model.logp()], known)]
+
+
+def _forward(rv: TensorVariable, transform: Transform | None) -> TensorVariable:
+    return rv if transform is None else transform.forward(rv, *rv.owner.inputs)
+
+
+def full_bounds(support: Support) -> tuple[TensorVariable, TensorVariable]:
+    """Bounds of a variable, infinite where there is none."""
+    return (
+        pt.constant(-np.inf) if support.lower is None else support.lower,
+        pt.constant(np.inf) if support.upper is None else support.upper,
+    )

@@ -1,0 +1,217 @@
+"""The region in terms of the coordinates, in numbers: slacks, images, walls by name."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pymc.exceptions import SamplingError
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.constraints import Constraint, free_inputs
+from pymc_rollback.density import LEAST_SHARPNESS, Density
+from pymc_rollback.mirror import draw_image
+
+
+class Geometry:
+    """What a chain asks about the region of a density.
+
+    Parameters
+    ----------
+    density
+        The density.
+    """
+
+    def __init__(self, density: Density) -> None:
+        self.density = density
+        self.size = density.size
+        self.value_names = [v.name for v in density.model.value_vars]
+
+    # -- points of the model
+
+    def ravel_others(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values of the variables that other step methods sample."""
+        blocks = self.density.other_blocks
+        if not blocks:
+            return np.empty(0)
+        return np.concatenate([np.ravel(point[b.name]).astype(float) for b in blocks])
+
+    def check_start(self, point: Mapping[str, np.ndarray]) -> None:
+        """Raise where a point is outside the region, naming the constraint and its slack."""
+        for constraint, slack in self._slacks_of(point):
+            if not np.all(slack > 0):
+                least = np.nan if np.any(np.isnan(slack)) else np.min(slack)
+                raise SamplingError(
+                    f"The start is outside the region: constraint {constraint.name!r} "
+                    f"({constraint.text}) has the slack {least:.4g}, which must be positive. Give "
+                    "a point inside: pm.sample(initvals={...}), or initval= of the variable."
+                )
+
+    def _slacks_of(self, point: Mapping[str, np.ndarray]) -> list[tuple[Constraint, np.ndarray]]:
+        slacks = self._point_slacks(*(point[name] for name in self.value_names))
+        return list(zip(self._own_constraints, slacks, strict=True))
+
+    @cached_property
+    def _own_constraints(self) -> list[Constraint]:
+        model, names = self.density.model, set(self.density.names)
+        return [
+            c for c in self.density.region if names & {x.name for x in free_inputs(model, c.slack)}
+        ]
+
+    @cached_property
+    def _point_slacks(self) -> Callable:
+        model, slacks = self.density.model, [c.slack for c in self._own_constraints]
+        return pytensor.function(
+            model.value_vars,
+            model.replace_rvs_by_values(slacks) if slacks else [],
+            mode="FAST_COMPILE",
+            on_unused_input="ignore",
+        )
+
+    # -- sharpness
+
+    @cached_property
+    def sharp_walls(self) -> list[tuple[tuple[str, ...], slice]]:
+        """Places in the sharpness vector, each with the names that stand for it."""
+        density = self.density
+        walls = [
+            ((block.name,), block.place)
+            for block, support in density.mirrored
+            if support.bounded and block.name in density.sharp
+        ]
+        start = self.size
+        rows = {c.name: slack.size for c, slack in self._slacks_of(density.start)}
+        for constraint in density.barriers:
+            # "disk[0]" belongs to the Potential "disk", "x.lower" to the variable "x"
+            owner = re.sub(r"(\[\d+\]|\.\w+)$", "", constraint.name)
+            names = tuple(dict.fromkeys((constraint.name, owner)))
+            walls.append((names, slice(start, start + rows[constraint.name])))
+            start += rows[constraint.name]
+        return walls
+
+    def typical_sharpness(self, sharpness: np.ndarray) -> float:
+        """Median sharpness of the walls; NaN where there are none."""
+        places = [sharpness[place] for _, place in self.sharp_walls]
+        return float(np.median(np.concatenate(places))) if places else np.nan
+
+    # -- bounds and orders
+
+    def draw_image(
+        self,
+        coordinates: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        sharpness: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw images of mirrored coordinates, and a permutation of ordered ones."""
+        y = self.keep_inside(coordinates, lower, upper)
+        for block, support in self.density.mirrored:
+            here = block.place
+            mu, low, high = sharpness[here], lower[here], upper[here]
+            mu = np.where((mu > 0) | ~np.isfinite(high - low), mu, LEAST_SHARPNESS / (high - low))
+            y[here] = draw_image(y[here], low, high, mu, rng)
+            if support.order is not None:
+                y[here] = rng.permuted(y[here].reshape(block.shape), axis=-1).ravel()
+        return y
+
+    @staticmethod
+    def keep_inside(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Move what was rounded onto a bound to the nearest number inside."""
+        return np.clip(x, np.nextafter(lower, np.inf), np.nextafter(upper, -np.inf))
+
+    @cached_property
+    def reflects(self) -> np.ndarray:
+        """Which coordinates are reflected while they drift, or kept in order."""
+        mask = np.zeros(self.size, dtype=bool)
+        for block, _ in self.density.reflected:
+            mask[block.place] = True
+        return mask
+
+    @cached_property
+    def runs(self) -> np.ndarray:
+        """Start, length and direction of each run of coordinates that is kept in order."""
+        runs = []
+        for block, support in self.density.reflected:
+            if support.order is not None and block.shape[-1] > 0:
+                length = block.shape[-1]
+                direction = 1.0 if support.order == "ascending" else -1.0
+                starts = range(block.place.start, block.place.stop, length)
+                runs += [(start, length, direction) for start in starts]
+        return np.array(runs, dtype=float).ravel()
+
+    # -- rows of the boundary terms
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether every row is affine in the coordinates."""
+        plain = not self.density.transformed and not self.density.mirrored
+        return plain and all(c.affine for c in self.density.barriers)
+
+    def row_slacks(self, position: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Slacks of all rows at a position."""
+        slacks = self._slacks(position, others)
+        return np.concatenate(slacks) if slacks else np.empty(0)
+
+    def row_gradients(self, position: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Gradients of all rows at a position."""
+        count = self.row_slacks(position, others).size
+        return np.array([self._weighted_gradient(position, others, w) for w in np.eye(count)])
+
+    def blame(self, position: np.ndarray, others: np.ndarray, slope: np.ndarray) -> str:
+        """Say which variable or constraint a trajectory was at when it diverged."""
+        blocks = self.density.blocks
+        for block in blocks:
+            if not np.all(np.isfinite(slope[block.place])):
+                return f"a gradient of {block.name!r} that is not finite"
+        least = {name: np.min(slack) for name, slack in self.named_slacks(position, others)}
+        worst = min(least, key=least.get, default=None)
+        if worst is not None and least[worst] < 0:
+            return f"the constraint {worst!r}, with the slack {least[worst]:.3g}"
+        steepest = max(blocks, key=lambda b: np.max(np.abs(slope[b.place]), initial=0.0))
+        return f"the variable {steepest.name!r}, where the density is steepest"
+
+    def named_slacks(
+        self, position: np.ndarray, others: np.ndarray
+    ) -> list[tuple[str, np.ndarray]]:
+        """Slacks of each barrier's rows at a position."""
+        names = [c.name for c in self.density.barriers]
+        return list(zip(names, self._slacks(position, others), strict=True))
+
+    @cached_property
+    def shortfall(self) -> Callable:
+        """Sum of squares by which scaled slacks fall short of a margin, and its gradient."""
+        margin, scale = pt.dvector("margin"), pt.dvector("scale")
+        total = pt.sum((pt.maximum(margin - pt.concatenate(self._rows), 0.0) / scale) ** 2)
+        return self._function([margin, scale], [total, self._gradient(total)])
+
+    @cached_property
+    def _slacks(self) -> Callable:
+        return self._function([], self._rows)
+
+    @cached_property
+    def _weighted_gradient(self) -> Callable:
+        weights = pt.dvector("weights")
+        return self._function(
+            [weights], self._gradient(pt.sum(weights * pt.concatenate(self._rows)))
+        )
+
+    @cached_property
+    def _rows(self) -> list[TensorVariable]:
+        barriers = self.density.barriers
+        return self.density.place([c.slack for c in barriers]) if barriers else []
+
+    def _gradient(self, total: TensorVariable) -> TensorVariable:
+        return pt.grad(total, self.density.coordinates, disconnected_inputs="ignore")
+
+    def _function(self, inputs: list[TensorVariable], outputs: list[TensorVariable]) -> Callable:
+        """A function that is called rarely: quick to compile rather than to run."""
+        inputs = [self.density.coordinates, self.density.others, *inputs]
+        return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+
+    def __getstate__(self) -> dict:
+        # compiled functions are made again where they arrive
+        kept = ("density", "size", "value_names")
+        return {name: self.__dict__[name] for name in kept}

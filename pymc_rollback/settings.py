@@ -1,0 +1,119 @@
+"""The numbers that a user may give, checked and spread over coordinates and rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+
+from pymc_rollback.geometry import Geometry
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the user gives, and what is left to be tuned.
+
+    Attributes
+    ----------
+    step_size, n_steps
+        Step size and number of steps, or None.
+    sharpness
+        Sharpness of each coordinate's bounds, then of each row of the boundary terms; rows that
+        are to be tuned are NaN.
+    variances
+        The metric that was given, or None.
+    dense
+        Whether a tuned metric is dense.
+    target_accept, max_treedepth
+        As given to RollbackHMC.
+    exact
+        Whether the model's own density is the target, or the smoothed one.
+    """
+
+    step_size: float | None
+    n_steps: int | None
+    sharpness: np.ndarray
+    variances: np.ndarray | None
+    dense: bool
+    target_accept: float
+    max_treedepth: int
+    exact: bool
+
+    @property
+    def tunes_rows(self) -> bool:
+        """Whether the sharpness of joint constraints is tuned."""
+        return bool(np.any(np.isnan(self.sharpness)))
+
+    @property
+    def tunes(self) -> bool:
+        """Whether anything is tuned. Where all of the paper's numbers are given, masses are one."""
+        return self.step_size is None or self.n_steps is None or self.tunes_rows
+
+    @property
+    def tunes_metric(self) -> bool:
+        """Whether the metric is tuned."""
+        return self.tunes and self.variances is None
+
+
+def check_positive(option: str, value: object, below: float = np.inf) -> None:
+    """Raise unless a value is a number between zero and a limit."""
+    if not (isinstance(value, Real) and 0 < value < below):
+        limit = "" if np.isinf(below) else f" below {below:g}"
+        raise ValueError(f"{option}={value!r} must be a positive, finite number{limit}.")
+
+
+def check_whole(option: str, value: object) -> None:
+    """Raise unless a value is a whole number of at least one."""
+    if not (isinstance(value, Integral) and value >= 1):
+        raise ValueError(f"{option}={value!r} must be a whole number of at least 1.")
+
+
+def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geometry) -> np.ndarray:
+    """Sharpness of each coordinate's bounds, then of each row of the boundary terms.
+
+    Rows that are to be tuned are NaN.
+
+    Parameters
+    ----------
+    given
+        A number for all, or numbers by the name of a variable (for its bounds and its order), a
+        constraint, or the Potential that it comes from. What is left out is tuned.
+    geometry
+        The walls by name.
+    """
+    targets = geometry.sharp_walls
+    known = {name for names, _ in targets for name in names}
+    if given is None:
+        given = {}
+    elif not isinstance(given, Mapping):
+        check_positive("sharpness", given)
+        given = dict.fromkeys(known, given)
+    unknown = set(given) - known
+    if unknown:
+        raise ValueError(
+            f"sharpness names {', '.join(sorted(unknown))}, but the walls are "
+            f"{', '.join(sorted(known)) or 'none'}."
+        )
+    for name, value in given.items():
+        check_positive(f"sharpness[{name!r}]", value)
+    sharpness = np.zeros(targets[-1][1].stop if targets else geometry.size)
+    sharpness[geometry.size :] = np.nan
+    for names, place in targets:
+        for name in names:
+            if name in given:
+                sharpness[place] = given[name]
+                break
+    return sharpness
+
+
+def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
+    """Variances that are given as a metric, and whether a tuned one is dense."""
+    if isinstance(metric, str) and metric in ("diag", "dense"):
+        return None, metric == "dense"
+    variances = np.asarray(metric if not isinstance(metric, str) else np.nan, dtype=float)
+    if variances.shape != (size,) or not np.all(np.isfinite(variances) & (variances > 0)):
+        raise ValueError(
+            f"metric={metric!r} must be 'diag', 'dense', or an array of {size} positive variances, "
+            "one for each coordinate."
+        )
+    return variances, False

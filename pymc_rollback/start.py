@@ -1,0 +1,164 @@
+"""A feasible, dispersed start for each chain."""
+
+from collections.abc import Callable
+
+import numpy as np
+from pymc.exceptions import SamplingError
+from scipy.optimize import linprog, minimize
+
+from pymc_rollback.geometry import Geometry
+
+MARGINS = (1.0, 1e-2, 1e-4, 1e-6)
+"""By how much slacks are made positive, in units of their size at the first point."""
+
+TRIES = 12
+"""Starts of the descent, ever farther from the given point."""
+
+HALVINGS = 40
+"""How often a jitter that leaves the region is halved."""
+
+
+class Start:
+    """Finds starting positions in a region.
+
+    Parameters
+    ----------
+    geometry
+        The region in terms of the coordinates.
+    others
+        Values of the variables that other step methods sample.
+    lower, upper
+        Bounds of the coordinates.
+    """
+
+    def __init__(
+        self, geometry: Geometry, others: np.ndarray, lower: np.ndarray, upper: np.ndarray
+    ) -> None:
+        self.geometry = geometry
+        self.others = others
+        self.lower, self.upper = lower, upper
+
+    def find(
+        self,
+        position: np.ndarray,
+        log_density: Callable[[np.ndarray], float],
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """A position inside the region, moved at random from the given one or one found near it.
+
+        Parameters
+        ----------
+        position
+            Where PyMC starts the chain.
+        log_density
+            Log density of a position.
+        rng
+            The chain's generator.
+        """
+        if not self._is_inside(position):
+            position = self._walk_in(position, rng)
+        return self._jitter(position, log_density, rng)
+
+    def _slacks(self, position: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return self.geometry.row_slacks(position, self.others)
+
+    def _is_inside(self, position: np.ndarray) -> bool:
+        return bool(np.all(self._slacks(position) > 0))
+
+    def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if self.geometry.is_affine:
+            return self._deepest(position)
+        best, least = position, -np.inf
+        for attempt in range(TRIES):
+            noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else 3.0**attempt / 10)
+            found = self._descend(self._fold(position + noise))
+            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf))
+            if shortfall > 0:
+                return found
+            if shortfall > least:
+                best, least = found, shortfall
+        raise SamplingError(self._complaint(best))
+
+    def _fold(self, position: np.ndarray) -> np.ndarray:
+        return self.geometry.keep_inside(position, self.lower, self.upper)
+
+    def _descend(self, position: np.ndarray) -> np.ndarray:
+        """Minimise the squared shortfall of the slacks, for ever smaller margins."""
+        first = np.abs(self._slacks(position))
+        scale = np.where(np.isfinite(first) & (first > 0), first, 1.0)
+
+        def objective(q: np.ndarray, margin: float) -> tuple[float, np.ndarray]:
+            with np.errstate(all="ignore"):
+                value, gradient = self.geometry.shortfall(q, self.others, margin * scale, scale)
+            if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+                return 1e300, np.zeros_like(q)
+            return float(value), gradient
+
+        bounds = list(zip(self.lower, self.upper, strict=True))
+        for margin in MARGINS:
+            options = {"maxiter": 2000, "ftol": 0.0, "gtol": 0.0}
+            answer = minimize(
+                objective,
+                position,
+                (margin,),
+                jac=True,
+                bounds=bounds,
+                method="L-BFGS-B",
+                options=options,
+            )
+            position = self._fold(answer.x)
+            if self._is_inside(position):
+                break
+        return position
+
+    def _deepest(self, position: np.ndarray) -> np.ndarray:
+        """Deepest point of an affine system within reach: a linear program."""
+        offset = self._slacks(np.zeros_like(position))
+        rows = self.geometry.row_gradients(position, self.others)
+        size = np.linalg.norm(rows, axis=1)
+        size = np.where(size > 0, size, 1.0)
+        answer = linprog(
+            np.r_[np.zeros(position.size), -1.0],
+            A_ub=np.c_[-rows / size[:, None], np.ones(size.size)],
+            b_ub=offset / size,
+            bounds=[
+                *zip(self.lower, self.upper, strict=True),
+                (None, 1.0 + np.abs(offset / size).max()),
+            ],
+        )
+        found = position if answer.x is None else self._fold(answer.x[:-1])
+        if not self._is_inside(found):
+            raise SamplingError(self._complaint(found))
+        return found
+
+    def _complaint(self, position: np.ndarray) -> str:
+        slacks = self.geometry.named_slacks(position, self.others)
+        violated = [f"{name!r} (slack {np.min(s):.3g})" for name, s in slacks if not np.all(s > 0)]
+        return (
+            "No point inside the region was found from the start. At the best point, "
+            f"{', '.join(violated)} could not be met together with the other constraints. Check "
+            "them, or give a point inside: pm.sample(initvals={...})."
+        )
+
+    def _jitter(
+        self,
+        position: np.ndarray,
+        log_density: Callable[[np.ndarray], float],
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Move at random by up to one in each coordinate, or as far as the region allows."""
+        move = rng.uniform(-1.0, 1.0, size=position.size)
+        for _ in range(HALVINGS):
+            moved = self._reflect(position + move)
+            if self._is_inside(moved) and np.isfinite(log_density(moved)):
+                return moved
+            move = 0.5 * move
+        return position
+
+    def _reflect(self, position: np.ndarray) -> np.ndarray:
+        low, high = 2 * self.lower - position, 2 * self.upper - position
+        moved = np.where(
+            position < self.lower, low, np.where(position > self.upper, high, position)
+        )
+        return self._fold(moved)

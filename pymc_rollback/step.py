@@ -1,0 +1,360 @@
+"""RollbackHMC: the sampler as a PyMC step method."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.initial_point import PointType
+from pymc.stats.convergence import SamplerWarning, WarningType
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import RandomGenerator, get_random_generator, get_value_vars_from_user_vars
+from pytensor.tensor.variable import TensorVariable
+from rich.progress import TextColumn
+from rich.table import Column
+
+from pymc_rollback.chain import Chain, ChainState, Draw, Place, log_density
+from pymc_rollback.compiled import Compiled, compile_density
+from pymc_rollback.constraints import Region, is_continuous
+from pymc_rollback.density import Density
+from pymc_rollback.geometry import Geometry
+from pymc_rollback.region import read_region
+from pymc_rollback.settings import (
+    Numbers,
+    check_positive,
+    check_whole,
+    read_metric,
+    spread_sharpness,
+)
+from pymc_rollback.treatment import Treatment, choose_treatments
+
+
+@dataclass_state
+class RollbackState(StepMethodState):
+    """What changes while a chain is sampled."""
+
+    tune: bool
+    iteration: int
+    divergences: int
+    chain: ChainState
+
+
+class RollbackHMC(BlockedStep):
+    r"""Roll-back Hamiltonian Monte Carlo on the region of a model.
+
+    A step method for ``pm.sample(step=...)``. Each constraint :math:`g(x) > 0` adds the boundary
+    term :math:`\log(1 + e^{-\mu g(x)})` to the potential energy, so that a trajectory that leaves
+    the region climbs a slope and rolls back. What is left out of ``sharpness``, ``step_size``,
+    ``n_steps`` and ``metric`` is tuned while the chain tunes, and frozen after.
+
+    Parameters
+    ----------
+    vars
+        Continuous variables to sample; all of the model's if left out.
+    sharpness
+        :math:`\mu`: a number, or a dict of numbers by variable (for its bounds or order) or
+        constraint. Bounds that are given none have no barrier: they reflect.
+    step_size
+        :math:`\epsilon`.
+    n_steps
+        :math:`L`, the number of leapfrog steps of a trajectory. Left out, trajectories double
+        until they turn.
+    exact
+        True: draws from the model's density, never outside the region, for every sharpness.
+        False: the paper's sampler, which draws from the smoothed density.
+    target_accept
+        Acceptance rate that the step size is tuned for.
+    metric
+        "diag" or "dense" (of the variables without walls), tuned; or an array of the variances of
+        the coordinates.
+    max_treedepth
+        How often a trajectory is doubled at most.
+    constraints
+        Slacks given by hand, by name: ``g`` for a constraint ``g > 0``. One that has the name of a
+        Potential stands for the indicators in it.
+    barrier, transform
+        Names of bounded variables that get a barrier, or keep a transform, whatever the density
+        does at their walls. :func:`describe` shows what is decided for the others.
+    model
+        The model; that of the context if left out.
+    compile_kwargs
+        Passed to PyTensor, such as ``{"mode": ...}``.
+    rng
+        Seed or generator; ``pm.sample`` sets one for each chain.
+    initial_point
+        A point of the model, for the shapes of its values.
+    blocked
+        Whether the variables share one trajectory.
+    """
+
+    name = "rollback_hmc"
+    default_blocked = True
+    _state_class = RollbackState
+
+    stats_dtypes_shapes = {  # noqa: RUF012  PyMC reads it as a class attribute
+        "acceptance_rate": (np.float64, []),
+        "accepted": (bool, []),
+        "diverging": (bool, []),
+        "divergences": (np.int64, []),
+        "energy": (np.float64, []),
+        "energy_error": (np.float64, []),
+        "model_logp": (np.float64, []),
+        "n_steps": (np.int64, []),
+        "step_size": (np.float64, []),
+        "sharpness": (np.float64, []),
+        "inside": (np.float64, []),
+        "rollbacks": (np.int64, []),
+        "tree_depth": (np.int64, []),
+        "reached_max_treedepth": (bool, []),
+        "wall_steps": (np.int64, []),
+        "tune": (bool, []),
+        "perf_counter_diff": (np.float64, []),
+        "perf_counter_start": (np.float64, []),
+        "process_time_diff": (np.float64, []),
+        "warning": (SamplerWarning, None),
+    }
+
+    def __init__(
+        self,
+        vars: Sequence[TensorVariable] | None = None,
+        *,
+        sharpness: float | Mapping[str, float] | None = None,
+        step_size: float | None = None,
+        n_steps: int | None = None,
+        exact: bool = True,
+        target_accept: float = 0.8,
+        metric: str | np.ndarray = "diag",
+        max_treedepth: int = 10,
+        constraints: Mapping[str, TensorVariable] | None = None,
+        barrier: Collection[str] = (),
+        transform: Collection[str] = (),
+        model: pm.Model | None = None,
+        compile_kwargs: Mapping[str, Any] | None = None,
+        rng: RandomGenerator = None,
+        initial_point: PointType | None = None,
+        blocked: bool = True,
+    ) -> None:
+        model = pm.modelcontext(model)
+        self.vars = _sampled_values(model, vars)
+        names = [model.values_to_rvs[v].name for v in self.vars]
+        if step_size is not None:
+            check_positive("step_size", step_size)
+        if n_steps is not None:
+            check_whole("n_steps", n_steps)
+        check_positive("target_accept", target_accept, below=1.0)
+        check_whole("max_treedepth", max_treedepth)
+        region = read_region(model, constraints)
+        _check_names("barrier", barrier, region)
+        _check_names("transform", transform, region)
+        treatments = choose_treatments(region, barrier, transform) if exact else _untreated(region)
+        start = model.initial_point() if initial_point is None else initial_point
+        sharp = set(names)
+        if sharpness is None or isinstance(sharpness, Mapping):
+            sharp &= set(sharpness or ())
+        density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
+        self.geometry = Geometry(density)
+        variances, dense = read_metric(metric, density.size)
+        self.numbers = Numbers(
+            step_size=None if step_size is None else float(step_size),
+            n_steps=None if n_steps is None else int(n_steps),
+            sharpness=spread_sharpness(sharpness, self.geometry),
+            variances=variances,
+            dense=dense,
+            target_accept=float(target_accept),
+            max_treedepth=int(max_treedepth),
+            exact=bool(exact),
+        )
+        if not exact:
+            _require_numbers(self.numbers)
+            _refuse_transforms(density)
+        self._compile_kwargs = dict(compile_kwargs or {})
+        self._compiled: Compiled | None = None
+        self.rng = get_random_generator(rng)
+        self._begin()
+        self._functions()
+
+    def _begin(self) -> None:
+        """Start a chain: the same instance may serve several."""
+        self.tune = True
+        self.iteration = 0
+        self.divergences = 0
+        self.chain = Chain(self.geometry, self.numbers)
+
+    def set_rng(self, rng: RandomGenerator) -> None:
+        """Start a chain (PyMC 5)."""
+        self.rng = get_random_generator(rng, copy=False)
+        self._begin()
+
+    def setup_chain(self, rng: RandomGenerator, tune: int, draws: int) -> None:
+        """Start a chain (PyMC 6)."""
+        self.set_rng(rng)
+
+    def reset_tuning(self, start: PointType | None = None) -> None:
+        """Forget what a chain has tuned."""
+        self._begin()
+
+    @staticmethod
+    def competence(var: TensorVariable, has_grad: bool) -> Competence:
+        """Never assigned by PyMC: the user names it."""
+        return Competence.INCOMPATIBLE
+
+    def __getstate__(self) -> dict[str, Any]:
+        # jitted functions are compiled anew where they arrive, not pickled
+        return {**self.__dict__, "_compiled": None}
+
+    def _functions(self) -> Compiled:
+        """Compiled functions, made again where data containers have changed."""
+        if self._compiled is None or (self.iteration == 0 and self._compiled.is_stale()):
+            self._compiled = compile_density(self.geometry.density, self._compile_kwargs)
+        return self._compiled
+
+    def step(self, point: PointType) -> tuple[PointType, list[dict[str, Any]]]:
+        """Draw the next point of a chain."""
+        wall_start, process_start = time.perf_counter(), time.process_time()
+        functions, geometry, chain = self._functions(), self.geometry, self.chain
+        values = (point[name] for name in geometry.value_names)
+        coordinates, lower, upper = functions.enter(*values)
+        place = Place(geometry.ravel_others(point), lower, upper)
+        tunes = self.tune and self.numbers.tunes
+        if self.iteration == 0 and tunes:
+            coordinates = chain.begin(functions, coordinates, place, self.rng)
+        elif self.iteration == 0:
+            geometry.check_start(point)
+        draw = chain.draw(functions, coordinates, place, self.rng, self.tune)
+        *values, logp = functions.leave(draw.position, place.others)
+        if draw.outcome.moved or self.iteration == 0:
+            new = zip(self.vars, values, strict=True)
+            point = {**point, **{v.name: np.array(value) for v, value in new}}
+        self.divergences += draw.outcome.diverging and not self.tune
+        self.iteration += 1
+        stats = {
+            **self._stats(draw),
+            "model_logp": float(logp),
+            "warning": self._warning(functions, draw, place) if draw.outcome.diverging else None,
+        }
+        if tunes:
+            chain.learn(functions, draw, place, self.rng)
+        stats["perf_counter_start"] = wall_start
+        stats["perf_counter_diff"] = time.perf_counter() - wall_start
+        stats["process_time_diff"] = time.process_time() - process_start
+        return point, [stats]
+
+    def _stats(self, draw: Draw) -> dict[str, Any]:
+        outcome, numbers = draw.outcome, self.numbers
+        doubles = numbers.n_steps is None
+        return {
+            "acceptance_rate": outcome.acceptance,
+            "accepted": outcome.moved,
+            "diverging": outcome.diverging,
+            "divergences": self.divergences,
+            "energy": outcome.energy,
+            "energy_error": outcome.energy_error,
+            "n_steps": outcome.steps,
+            "step_size": draw.step_size,
+            "sharpness": self.geometry.typical_sharpness(self.chain.sharpness()),
+            "inside": outcome.inside,
+            "rollbacks": outcome.rollbacks,
+            "tree_depth": outcome.depth,
+            "reached_max_treedepth": doubles and outcome.depth == numbers.max_treedepth,
+            "wall_steps": outcome.steps * draw.inner,
+            "tune": self.tune,
+        }
+
+    def _warning(self, functions: Compiled, draw: Draw, place: Place) -> SamplerWarning:
+        _, slope = log_density(functions, draw.last, place)
+        culprit = self.geometry.blame(draw.last, place.others, slope)
+        return SamplerWarning(
+            WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
+            f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "
+            "step_size or sharpness that you gave.",
+            "debug",
+            self.iteration,
+        )
+
+    @staticmethod
+    def _progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:
+        columns = [
+            TextColumn("{task.fields[divergences]}", table_column=Column("Divergences", ratio=1)),
+            TextColumn("{task.fields[step_size]:0.2g}", table_column=Column("Step size", ratio=1)),
+            TextColumn("{task.fields[n_steps]}", table_column=Column("Grad evals", ratio=1)),
+            TextColumn("{task.fields[inside]:0.2f}", table_column=Column("Inside", ratio=1)),
+        ]
+        stats = {
+            "divergences": [0] * n_chains,
+            "step_size": [0.0] * n_chains,
+            "n_steps": [0] * n_chains,
+            "inside": [1.0] * n_chains,
+        }
+        return columns, stats
+
+    @staticmethod
+    def _make_progressbar_update_functions() -> tuple:
+        def update(stats: Mapping[str, Any]) -> dict[str, Any]:
+            shown = {key: stats[key] for key in ("divergences", "step_size", "n_steps", "inside")}
+            return {**shown, "failing": stats["divergences"] > 0}
+
+        return (update,)
+
+
+def _require_numbers(numbers: Numbers) -> None:
+    missing = [name for name in ("step_size", "n_steps") if getattr(numbers, name) is None]
+    missing += ["sharpness"] if numbers.tunes_rows else []
+    if missing:
+        raise ValueError(
+            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)}."
+        )
+
+
+def _sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> list[TensorVariable]:
+    """Value variables that the step samples, in the model's order."""
+    if vars is None:
+        values = model.continuous_value_vars
+    else:
+        known = {*model.free_RVs, *model.value_vars}
+        for var in vars:
+            if var not in known:
+                raise ValueError(f"Variable {var} is not a free variable of this model.")
+        values = get_value_vars_from_user_vars(vars, model)
+    discrete = [v.name for v in values if not is_continuous(v)]
+    if discrete:
+        raise ValueError(
+            f"RollbackHMC samples continuous variables only, not {', '.join(discrete)}. Give those "
+            "another step: pm.sample(step=[RollbackHMC([...]), pm.Metropolis([...])])."
+        )
+    if not values:
+        raise ValueError("The model has no continuous free variables for RollbackHMC to sample.")
+    return [v for v in model.value_vars if v in values]
+
+
+def _check_names(option: str, names: Collection[str], region: Region) -> None:
+    if isinstance(names, str):
+        raise ValueError(f"{option}={names!r} must be a list of names, such as [{names!r}].")
+    unknown = set(names) - set(region.supports)
+    if unknown:
+        raise ValueError(
+            f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
+            f"{', '.join(region.supports)}."
+        )
+
+
+def _untreated(region: Region) -> dict[str, Treatment]:
+    """In the smoothed density every variable stays as the model has it."""
+    return {
+        name: Treatment("free", "smoothed", support.transform)
+        for name, support in region.supports.items()
+    }
+
+
+def _refuse_transforms(density: Density) -> None:
+    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
+    for name in density.transformed:
+        support = density.region.supports[name]
+        if support.keeps is None:
+            raise ValueError(
+                f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
+                f"{support.text}, and its {support.transform.name} transform cannot hold such a "
+                "draw. Give it default_transform=None, or remove the transforms with "
+                "pymc.model.transform.conditioning.remove_value_transforms(model)."
+            )

@@ -1,0 +1,272 @@
+r"""Warm-up: every number that the paper leaves to the user, found while the chain tunes.
+
+- ``step_size`` by dual averaging of the acceptance rate of the dynamics energy;
+- the metric from the variance of the draws, in windows that double;
+- ``pull``, the slope with which the density presses a coordinate against its wall;
+- ``steepness`` :math:`s`, from which the sharpness of a row of the joint constraints follows as
+  :math:`\mu_j = s / |\nabla g_j|_{M^{-1}}` at the wall, so that the scale in which a constraint or
+  a variable is written does not matter. It is tuned to the share of states that are outside.
+
+All of them are frozen when tuning stops.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
+from pymc.step_methods.step_sizes import DualAverageAdaptation, StepSizeState
+
+from pymc_rollback.geometry import Geometry
+from pymc_rollback.settings import Numbers
+
+FIRST_WINDOW = 20
+"""Draws before the metric is updated for the first time; each window is twice the one before."""
+
+MOST_STEP = 2.0
+"""Longest step, in standard deviations: on a flat density nothing else would limit it."""
+
+LEAST_PULL = 0.1
+"""Smallest slope, per standard deviation, that is worth following exactly."""
+
+OUTSIDE = 0.2
+"""Share of a trajectory's states that may be outside the joint constraints."""
+
+STEEPNESS = (1.0, 10.0, 100.0)
+"""Least, first and greatest slope of a boundary term, per standard deviation."""
+
+RESOLVED = 0.5
+"""Product of inner step and steepness at which the walls are resolved."""
+
+MOST_INNER = 64
+"""Most inner steps under the walls in a step."""
+
+MOST_DOUBLINGS = 60
+"""How often a first step size is doubled or halved."""
+
+WALL_SEARCH = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Distances, in standard deviations, at which a wall is looked for."""
+
+
+@dataclass_state
+class WarmupState(DataClassState):
+    """What warm-up has learnt, and the sums over the present window of draws."""
+
+    step_adapt: StepSizeState
+    variances: np.ndarray
+    covariance: np.ndarray
+    pull: np.ndarray
+    log_steepness: float
+    iteration: int
+    window_end: int
+    count: int
+    center: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
+
+
+class Warmup(WithSamplingState):
+    """Tunes one chain.
+
+    Parameters
+    ----------
+    numbers
+        What is given, and what is tuned.
+    geometry
+        Which coordinates reflect, and which are kept in order.
+
+    Attributes
+    ----------
+    variances
+        Diagonal of the inverse mass matrix.
+    covariance
+        The whole of it for a dense metric; else empty.
+    pull
+        Slope of the potential that is followed exactly while a coordinate drifts.
+    """
+
+    _state_class = WarmupState
+
+    def __init__(self, numbers: Numbers, geometry: Geometry) -> None:
+        size = geometry.size
+        self.numbers = numbers
+        self.runs = geometry.runs.reshape(-1, 3).astype(int)
+        self.walled = geometry.reflects
+        self.variances = np.ones(size) if numbers.variances is None else numbers.variances.copy()
+        self.covariance = np.empty((0, 0))
+        self.pull = np.zeros(size)
+        self.log_steepness = np.log(STEEPNESS[1])
+        self.iteration = 0
+        self.window_end = FIRST_WINDOW
+        self.restart_step(1.0)
+        self._open_window(np.zeros(size))
+
+    def restart_step(self, step_size: float) -> None:
+        """Begin the search for a step size anew."""
+        target = self.numbers.target_accept
+        self.step_adapt = DualAverageAdaptation(step_size, target, 0.05, 0.75, 10)
+
+    def _open_window(self, center: np.ndarray) -> None:
+        size = center.size if self.numbers.dense else 0
+        self.count = 0
+        self.center = center.copy()
+        self.sums = np.zeros((4, center.size))
+        self.products = np.zeros((size, size))
+
+    def step_size(self, tune: bool) -> float:
+        """The given step size, the present one, or, when tuning has stopped, the averaged one."""
+        if self.numbers.step_size is not None:
+            return self.numbers.step_size
+        return float(min(self.step_adapt.current(tune), self._longest()))
+
+    def _longest(self) -> float:
+        """No limit before the metric knows the scale."""
+        scaled = self.window_end > FIRST_WINDOW or not self.numbers.tunes_metric
+        return MOST_STEP if scaled else np.inf
+
+    @property
+    def steepness(self) -> float:
+        """Slope of a boundary term per standard deviation."""
+        return float(np.exp(self.log_steepness))
+
+    def inner_steps(self, step_size: float) -> int:
+        """Inner steps that resolve the walls; one where walls are as sharp as the user says."""
+        if not self.numbers.tunes_rows:
+            return 1
+        return int(np.clip(np.ceil(step_size * self.steepness / RESOLVED), 1, MOST_INNER))
+
+    def update(
+        self, position: np.ndarray, slope: np.ndarray, acceptance: float, outside: float
+    ) -> bool:
+        """Learn from a draw; whether a window has ended.
+
+        Parameters
+        ----------
+        position
+            The draw.
+        slope
+            Gradient of the potential energy there.
+        acceptance
+            Acceptance rate of the trajectory.
+        outside
+            Share of its states outside the joint constraints.
+        """
+        self.iteration += 1
+        self.step_adapt.update(acceptance, True)
+        rate = 2.0 / (10.0 + self.iteration) ** 0.6
+        low, _, high = np.log(STEEPNESS)
+        moved = self.log_steepness + rate * (outside - OUTSIDE) / OUTSIDE
+        self.log_steepness = float(np.clip(moved, low, high))
+        if self.count == 0:
+            self.center = position.copy()
+        x = position - self.center
+        self.count += 1
+        self.sums += np.stack([x, x * x, slope, slope * x])
+        if self.numbers.dense:
+            self.products += np.outer(x, x)
+        return self.iteration == self.window_end
+
+    def close_window(self, lower: np.ndarray, upper: np.ndarray) -> None:
+        """Update metric and pull from the draws of a window, and open the next.
+
+        Parameters
+        ----------
+        lower, upper
+            Bounds at which coordinates are reflected.
+        """
+        mean, square, slope, cross = self.sums / self.count
+        variance = square - mean**2
+        if self.numbers.tunes_metric:
+            pooled = self._pool(mean, variance)
+            self.variances = np.where(pooled > 0, pooled, self.variances)
+            if self.numbers.dense:
+                self.covariance = self._shrink(self.products / self.count - np.outer(mean, mean))
+        gradient = (cross - slope * mean) / np.where(variance > 0, variance, np.inf)
+        self.pull = self._wall_slope(mean, variance, slope, gradient, lower, upper)
+        self.window_end += 2 * self.count
+        self._open_window(self.center)
+
+    def _pool(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """Variance; for coordinates that exchange places that of all of them together."""
+        pooled = variance.copy()
+        for start, length, _ in self.runs:
+            run = slice(start, start + length)
+            pooled[run] = np.mean(variance[run]) + np.var(self.center[run] + mean[run])
+        return pooled
+
+    def _shrink(self, covariance: np.ndarray) -> np.ndarray:
+        """Covariance, shrunk towards its diagonal; coordinates that reflect stay apart."""
+        weight = self.count / (self.count + self.variances.size + 5.0)
+        free = ~self.walled
+        kept = weight * covariance * np.outer(free, free)
+        np.fill_diagonal(kept, self.variances)
+        return kept
+
+    def _wall_slope(
+        self,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        slope: np.ndarray,
+        gradient: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+    ) -> np.ndarray:
+        """Slope of the potential at the nearer wall, by regression, where it presses against it."""
+        place = self.center + mean
+        to_lower, to_upper = place - lower, upper - place
+        least = LEAST_PULL / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        with np.errstate(invalid="ignore"):
+            at_lower = slope - gradient * to_lower
+            at_upper = slope + gradient * to_upper
+        presses_low = np.isfinite(lower) & (to_lower <= to_upper) & (at_lower > least)
+        presses_high = np.isfinite(upper) & (to_upper < to_lower) & (at_upper < -least)
+        return np.where(presses_low, at_lower, np.where(presses_high, at_upper, 0.0))
+
+    def search_step(self, acceptance: Callable[[float], float]) -> None:
+        """Double or halve the step size until a single step crosses the wanted acceptance rate.
+
+        Parameters
+        ----------
+        acceptance
+            Acceptance rate of a single step of a given size.
+        """
+        if self.numbers.step_size is not None:
+            return
+        step_size, target = self.step_size(tune=False), self.numbers.target_accept
+        longer = acceptance(step_size) > target
+        for _ in range(MOST_DOUBLINGS):
+            further = step_size * (2.0 if longer else 0.5)
+            if further > self._longest() or (acceptance(further) > target) != longer:
+                break
+            step_size = further
+        self.restart_step(step_size)
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        r"""Lengths :math:`|\nabla g_j|_{M^{-1}}` of gradients, one a row."""
+        if self.covariance.size:
+            return np.sqrt(np.maximum(np.einsum("ji,ik,jk->j", rows, self.covariance, rows), 0.0))
+        return np.linalg.norm(rows * np.sqrt(self.variances), axis=1)
+
+
+def wall_lengths(
+    warmup: Warmup,
+    geometry: Geometry,
+    position: np.ndarray,
+    others: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Lengths of the rows' gradients near each row's wall.
+
+    A gradient that is constant is taken where the chain is. Else that of several points around
+    is taken at which the wall is nearest, by the row's slack over its length.
+    """
+    spread = np.sqrt(warmup.variances)
+    best = np.full(geometry.row_slacks(position, others).size, np.inf)
+    lengths = np.ones_like(best)
+    for scale in (0.0,) if geometry.is_affine else WALL_SEARCH:
+        near = position + scale * spread * rng.normal(size=position.size)
+        found = warmup.lengths(geometry.row_gradients(near, others))
+        with np.errstate(all="ignore"):
+            distance = np.abs(geometry.row_slacks(near, others)) / found
+        better = np.isfinite(found) & (found > 0) & (distance < best)
+        best, lengths = np.where(better, distance, best), np.where(better, found, lengths)
+    return lengths
