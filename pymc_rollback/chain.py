@@ -23,6 +23,15 @@ from pymc_rollback.trajectory import (
 )
 from pymc_rollback.warmup import Warmup, WarmupState, wall_lengths
 
+LEAST_INSIDE = 0.4
+"""Share of states inside the region below which warm-up has not done its work."""
+
+LEAST_WINDOW = 30
+"""Draws that a step size needs after the metric has changed."""
+
+LEAST_ACCEPTANCE = 0.6
+"""Acceptance rate, relative to the wanted one, below which warm-up has not done its work."""
+
 
 class Place(NamedTuple):
     """What surrounds the coordinates in a step: the other variables, and the bounds."""
@@ -48,6 +57,7 @@ class ChainState(DataClassState):
 
     row_lengths: np.ndarray
     warmup: WarmupState
+    before: list
 
 
 class Chain(WithSamplingState):
@@ -68,13 +78,21 @@ class Chain(WithSamplingState):
         self.numbers = numbers
         self.row_lengths = np.ones(numbers.sharpness.size - geometry.size)
         self.warmup = Warmup(numbers, geometry)
+        self.before: list[ChainState] = []
 
     def begin(
-        self, functions: Compiled, position: np.ndarray, place: Place, rng: np.random.Generator
+        self,
+        functions: Compiled,
+        position: np.ndarray,
+        place: Place,
+        rng: np.random.Generator,
+        disperse: bool,
     ) -> np.ndarray:
-        """A dispersed position inside the region, with first guesses of what is tuned there."""
+        """A position inside the region, with first guesses of what is tuned there."""
         start = Start(self.geometry, *place)
-        position = start.find(position, lambda x: log_density(functions, x, place)[0], rng)
+        position = start.find(position, rng)
+        if disperse:
+            position = start.jitter(position, lambda x: log_density(functions, x, place)[0], rng)
         if self.numbers.tunes_metric:
             width = place.upper - place.lower
             between = self.geometry.reflects & np.isfinite(width)
@@ -124,8 +142,30 @@ class Chain(WithSamplingState):
         _, slope = log_density(functions, draw.position, place)
         outside = 1.0 - draw.outcome.inside
         if self.warmup.update(draw.position, -slope, draw.outcome.acceptance, outside):
+            self.before = []
+            self.before = [self.sampling_state]
             self.warmup.close_window(*self._reflecting(place))
             self._adjust(functions, draw.position, place, rng)
+
+    def finish(self) -> None:
+        """Stop tuning. A window that has just begun had no time to tune its step size: leave it."""
+        if self.before and self.warmup.count < LEAST_WINDOW:
+            self.sampling_state = self.before[0]
+
+    def complaint(self) -> str | None:
+        """What is wrong at the end of warm-up, and the remedy; None if nothing."""
+        acceptance, inside = self.warmup.recent
+        if inside < LEAST_INSIDE:
+            return (
+                f"Only {inside:.0%} of the trajectories' states are inside the constraints. Tune "
+                "for longer, or give a larger sharpness."
+            )
+        if acceptance < LEAST_ACCEPTANCE * self.numbers.target_accept:
+            return (
+                f"The acceptance rate is {acceptance:.2f} instead of "
+                f"{self.numbers.target_accept:g}. Tune for longer, or increase target_accept."
+            )
+        return None
 
     def sharpness(self) -> np.ndarray:
         """Sharpness, with the rows that are tuned filled in."""
@@ -160,14 +200,12 @@ class Chain(WithSamplingState):
 
     def _setting(self, place: Place, step_size: float) -> Setting:
         lower, upper = self._reflecting(place)
-        covariance = self.warmup.covariance
-        root = np.linalg.cholesky(np.linalg.inv(covariance)) if covariance.size else covariance
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
             inverse_mass=self.warmup.variances,
-            dense=covariance.ravel(),
-            root=root.ravel(),
+            dense=self.warmup.covariance.ravel(),
+            root=self.warmup.root.ravel(),
             lower=lower,
             upper=upper,
             pull=self.warmup.pull,

@@ -38,26 +38,17 @@ class Start:
         self.others = others
         self.lower, self.upper = lower, upper
 
-    def find(
-        self,
-        position: np.ndarray,
-        log_density: Callable[[np.ndarray], float],
-        rng: np.random.Generator,
-    ) -> np.ndarray:
-        """A position inside the region, moved at random from the given one or one found near it.
+    def find(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The given position, or, where it is outside the region, one found inside.
 
         Parameters
         ----------
         position
             Where PyMC starts the chain.
-        log_density
-            Log density of a position.
         rng
             The chain's generator.
         """
-        if not self._is_inside(position):
-            position = self._walk_in(position, rng)
-        return self._jitter(position, log_density, rng)
+        return position if self._is_inside(position) else self._walk_in(position, rng)
 
     def _slacks(self, position: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -141,13 +132,23 @@ class Start:
             "them, or give a point inside: pm.sample(initvals={...})."
         )
 
-    def _jitter(
+    def jitter(
         self,
         position: np.ndarray,
         log_density: Callable[[np.ndarray], float],
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Move at random by up to one in each coordinate, or as far as the region allows."""
+        """Move at random by up to one in each coordinate, or as far as the region allows.
+
+        Parameters
+        ----------
+        position
+            A position inside the region.
+        log_density
+            Log density of a position.
+        rng
+            The chain's generator.
+        """
         move = rng.uniform(-1.0, 1.0, size=position.size)
         for _ in range(HALVINGS):
             moved = self._reflect(position + move)

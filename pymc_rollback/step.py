@@ -38,6 +38,7 @@ class RollbackState(StepMethodState):
     tune: bool
     iteration: int
     divergences: int
+    judged: bool
     chain: ChainState
 
 
@@ -180,6 +181,7 @@ class RollbackHMC(BlockedStep):
         self.tune = True
         self.iteration = 0
         self.divergences = 0
+        self.judged = False
         self.chain = Chain(self.geometry, self.numbers)
 
     def set_rng(self, rng: RandomGenerator) -> None:
@@ -194,6 +196,12 @@ class RollbackHMC(BlockedStep):
     def reset_tuning(self, start: PointType | None = None) -> None:
         """Forget what a chain has tuned."""
         self._begin()
+
+    def stop_tuning(self) -> None:
+        """Freeze what was tuned."""
+        if self.tune:
+            self.chain.finish()
+        self.tune = False
 
     @staticmethod
     def competence(var: TensorVariable, has_grad: bool) -> Competence:
@@ -217,9 +225,8 @@ class RollbackHMC(BlockedStep):
         values = (point[name] for name in geometry.value_names)
         coordinates, lower, upper = functions.enter(*values)
         place = Place(geometry.ravel_others(point), lower, upper)
-        tunes = self.tune and self.numbers.tunes
-        if self.iteration == 0 and tunes:
-            coordinates = chain.begin(functions, coordinates, place, self.rng)
+        if self.iteration == 0 and self.numbers.tunes:
+            coordinates = chain.begin(functions, coordinates, place, self.rng, disperse=self.tune)
         elif self.iteration == 0:
             geometry.check_start(point)
         draw = chain.draw(functions, coordinates, place, self.rng, self.tune)
@@ -232,9 +239,9 @@ class RollbackHMC(BlockedStep):
         stats = {
             **self._stats(draw),
             "model_logp": float(logp),
-            "warning": self._warning(functions, draw, place) if draw.outcome.diverging else None,
+            "warning": self._warning(functions, draw, place),
         }
-        if tunes:
+        if self.tune and self.numbers.tunes:
             chain.learn(functions, draw, place, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
@@ -262,16 +269,25 @@ class RollbackHMC(BlockedStep):
             "tune": self.tune,
         }
 
-    def _warning(self, functions: Compiled, draw: Draw, place: Place) -> SamplerWarning:
-        _, slope = log_density(functions, draw.last, place)
-        culprit = self.geometry.blame(draw.last, place.others, slope)
-        return SamplerWarning(
-            WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
-            f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "
-            "step_size or sharpness that you gave.",
-            "debug",
-            self.iteration,
-        )
+    def _warning(self, functions: Compiled, draw: Draw, place: Place) -> SamplerWarning | None:
+        """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
+        if draw.outcome.diverging:
+            _, slope = log_density(functions, draw.last, place)
+            culprit = self.geometry.blame(draw.last, place.others, slope)
+            return SamplerWarning(
+                WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
+                f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "
+                "step_size or sharpness that you gave.",
+                "debug",
+                self.iteration,
+            )
+        if self.tune or self.judged:
+            return None
+        self.judged = True
+        complaint = self.chain.complaint()
+        if complaint is None:
+            return None
+        return SamplerWarning(WarningType.BAD_ACCEPTANCE, complaint, "warn", self.iteration)
 
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:

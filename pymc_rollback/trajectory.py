@@ -247,7 +247,7 @@ def _mark(state, end):
 
 @njit(cache=True)
 def _checkpoints(leaf):
-    """Range of checkpoints to compare with an odd leaf, or (second) the one that an even leaf sets.
+    """Lowest and highest checkpoint to compare with an odd leaf; an even one sets the highest.
 
     A checkpoint is the first leaf of a balanced subtree; there are as many as ones in the binary
     form of ``leaf // 2``, and the subtrees that an odd leaf ends as trailing ones in that of
@@ -268,8 +268,9 @@ def _checkpoints(leaf):
 def doubling_trajectory(model, walls, setting, position, step_size, max_depth, rng, last):
     """Double the trajectory until it turns; the draw is selected from all its states.
 
-    The multinomial No-U-Turn sampler. A half that turns within itself or diverges is given up. Parameters as for
-    :func:`endpoint_trajectory`, with the largest number of doublings in place of ``n_steps``.
+    The multinomial No-U-Turn sampler. A half that turns within itself or diverges is given up.
+    Parameters as for :func:`endpoint_trajectory`, with the largest number of doublings in place
+    of ``n_steps``.
     """
     n = position.size
     start = _start(model, walls, setting, position, rng)

@@ -37,6 +37,9 @@ STEEPNESS = (1.0, 10.0, 100.0)
 RESOLVED = 0.5
 """Product of inner step and steepness at which the walls are resolved."""
 
+RECENT = 50
+"""Number of trajectories over which rates are averaged."""
+
 MOST_INNER = 64
 """Most inner steps under the walls in a step."""
 
@@ -54,8 +57,10 @@ class WarmupState(DataClassState):
     step_adapt: StepSizeState
     variances: np.ndarray
     covariance: np.ndarray
+    root: np.ndarray
     pull: np.ndarray
     log_steepness: float
+    recent: np.ndarray
     iteration: int
     window_end: int
     count: int
@@ -78,10 +83,12 @@ class Warmup(WithSamplingState):
     ----------
     variances
         Diagonal of the inverse mass matrix.
-    covariance
-        The whole of it for a dense metric; else empty.
+    covariance, root
+        For a dense metric the whole of it, and a root of its inverse; else empty.
     pull
         Slope of the potential that is followed exactly while a coordinate drifts.
+    recent
+        Acceptance rate and share inside of the last trajectories, on average.
     """
 
     _state_class = WarmupState
@@ -92,9 +99,10 @@ class Warmup(WithSamplingState):
         self.runs = geometry.runs.reshape(-1, 3).astype(int)
         self.walled = geometry.reflects
         self.variances = np.ones(size) if numbers.variances is None else numbers.variances.copy()
-        self.covariance = np.empty((0, 0))
+        self.covariance = self.root = np.empty((0, 0))
         self.pull = np.zeros(size)
         self.log_steepness = np.log(STEEPNESS[1])
+        self.recent = np.ones(2)
         self.iteration = 0
         self.window_end = FIRST_WINDOW
         self.restart_step(1.0)
@@ -109,7 +117,7 @@ class Warmup(WithSamplingState):
         size = center.size if self.numbers.dense else 0
         self.count = 0
         self.center = center.copy()
-        self.sums = np.zeros((4, center.size))
+        self.sums = np.zeros((5, center.size))
         self.products = np.zeros((size, size))
 
     def step_size(self, tune: bool) -> float:
@@ -152,15 +160,16 @@ class Warmup(WithSamplingState):
         """
         self.iteration += 1
         self.step_adapt.update(acceptance, True)
+        self.recent += (np.array([acceptance, 1.0 - outside]) - self.recent) / RECENT
         rate = 2.0 / (10.0 + self.iteration) ** 0.6
         low, _, high = np.log(STEEPNESS)
-        moved = self.log_steepness + rate * (outside - OUTSIDE) / OUTSIDE
+        moved = self.log_steepness + rate * np.clip(outside / OUTSIDE - 1.0, -1.0, 1.0)
         self.log_steepness = float(np.clip(moved, low, high))
         if self.count == 0:
             self.center = position.copy()
         x = position - self.center
         self.count += 1
-        self.sums += np.stack([x, x * x, slope, slope * x])
+        self.sums += np.stack([x, x * x, slope, slope * x, slope * slope])
         if self.numbers.dense:
             self.products += np.outer(x, x)
         return self.iteration == self.window_end
@@ -173,13 +182,17 @@ class Warmup(WithSamplingState):
         lower, upper
             Bounds at which coordinates are reflected.
         """
-        mean, square, slope, cross = self.sums / self.count
+        mean, square, slope, cross, slope_square = self.sums / self.count
         variance = square - mean**2
         if self.numbers.tunes_metric:
-            pooled = self._pool(mean, variance)
+            spread = variance
+            if self.window_end == FIRST_WINDOW:
+                spread = _guess_variance(variance, slope_square - slope**2)
+            pooled = self._pool(mean, spread)
             self.variances = np.where(pooled > 0, pooled, self.variances)
             if self.numbers.dense:
                 self.covariance = self._shrink(self.products / self.count - np.outer(mean, mean))
+                self.root = np.linalg.cholesky(np.linalg.inv(self.covariance))
         gradient = (cross - slope * mean) / np.where(variance > 0, variance, np.inf)
         self.pull = self._wall_slope(mean, variance, slope, gradient, lower, upper)
         self.window_end += 2 * self.count
@@ -245,6 +258,16 @@ class Warmup(WithSamplingState):
         if self.covariance.size:
             return np.sqrt(np.maximum(np.einsum("ji,ik,jk->j", rows, self.covariance, rows), 0.0))
         return np.linalg.norm(rows * np.sqrt(self.variances), axis=1)
+
+
+def _guess_variance(position: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Variance from that of few draws and of the slopes there, which knows of places not yet seen.
+
+    For a normal density it is right from the first draws on, however slowly they spread.
+    """
+    with np.errstate(all="ignore"):
+        guess = np.sqrt(position / slope)
+    return np.where(np.isfinite(guess) & (guess > 0), guess, position)
 
 
 def wall_lengths(

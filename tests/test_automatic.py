@@ -1,0 +1,245 @@
+"""Nothing to tune: what warm-up finds, that it is frozen after, and that scales do not matter."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from pymc.distributions import transforms
+
+import pymc_rollback as rb
+
+
+def sample(model, draws=500, tune=500, seed=1, **options):
+    with model:
+        return pm.sample(
+            draws,
+            tune=tune,
+            chains=2,
+            cores=1,
+            step=rb.RollbackHMC(**options),
+            random_seed=seed,
+            progressbar=False,
+            compute_convergence_checks=False,
+            discard_tuned_samples=False,
+        )
+
+
+def stat(trace, name):
+    return trace["sample_stats"][name].values
+
+
+def smallest_ess(trace, name="x"):
+    values = az.convert_to_dataset({name: trace["posterior"][name].values})
+    return float(np.min(az.ess(values)[name].values))
+
+
+@pytest.fixture(scope="module")
+def ball():
+    with pm.Model() as model:
+        scale = pm.Normal("scale", 0, 1e-3)
+        x = pm.Normal("x", 0, 1, shape=5)
+        pm.Exponential("wall", 10.0)
+        rb.constrain("ball", pt.sum(x**2) + scale**2 < 4)
+    return model
+
+
+@pytest.fixture(scope="module")
+def tuned(ball):
+    """A step that has been through warm-up, and its trace."""
+    with ball:
+        step = rb.RollbackHMC()
+        trace = pm.sample(
+            300,
+            tune=300,
+            chains=1,
+            cores=1,
+            step=step,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            discard_tuned_samples=False,
+        )
+    return step, trace
+
+
+def test_every_number_is_tuned(tuned):
+    """Fails if any of the four, or the pull, is left where it started."""
+    step, _ = tuned
+    fresh = rb.RollbackHMC(model=step.geometry.density.model)
+    before, after = fresh.chain.warmup, step.chain.warmup
+    assert after.step_size(tune=False) != before.step_size(tune=False)
+    assert abs(after.log_steepness - before.log_steepness) > 0.1
+    assert not np.allclose(step.chain.row_lengths, fresh.chain.row_lengths, rtol=0.1)
+    sd = dict(zip(("scale", "x", "wall"), np.split(np.sqrt(after.variances), [1, 6]), strict=True))
+    assert sd["scale"] == pytest.approx(1e-3, rel=0.3)
+    assert sd["wall"] == pytest.approx(0.1, rel=0.3)
+    assert np.all((sd["x"] > 0.5) & (sd["x"] < 0.95))
+    assert after.pull[-1] == pytest.approx(10.0, rel=0.05)
+
+
+def test_trajectory_lengths_vary(tuned):
+    _, trace = tuned
+    depths = stat(trace, "tree_depth")
+    assert depths.min() < depths.max() < 10
+    assert np.all(stat(trace, "wall_steps") >= stat(trace, "n_steps"))
+
+
+def test_acceptance_and_share_inside_are_as_wanted(tuned):
+    _, trace = tuned
+    assert np.mean(stat(trace, "acceptance_rate")) == pytest.approx(0.8, abs=0.1)
+    assert np.mean(stat(trace, "inside")) == pytest.approx(0.8, abs=0.1)
+    assert not np.any(stat(trace, "diverging"))
+
+
+def test_frozen_after_warm_up(tuned):
+    step, trace = tuned
+    assert np.unique(stat(trace, "step_size")).size == 1
+    assert np.unique(stat(trace, "sharpness")).size == 1
+    before = step.sampling_state.chain
+    point = {
+        v.name: trace["posterior"][v.name].values[0, -1] for v in step.vars if "__" not in v.name
+    }
+    point["wall_log__"] = np.log(trace["posterior"]["wall"].values[0, -1])
+    for _ in range(30):
+        point, _ = step.step(point)
+    after = step.sampling_state.chain
+    assert np.array_equal(before.warmup.variances, after.warmup.variances)
+    assert before.warmup.log_steepness == after.warmup.log_steepness
+    assert before.warmup.iteration == after.warmup.iteration
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("step_size", 0.1),
+        ("n_steps", 7),
+        ("sharpness", {"ball": 20.0}),
+        ("metric", np.full(7, 0.5)),
+        ("metric", "dense"),
+    ],
+    ids=str,
+)
+def test_each_can_be_given_alone(ball, option, value):
+    with ball:
+        trace = pm.sample(
+            60,
+            tune=80,
+            chains=1,
+            cores=1,
+            step=rb.RollbackHMC(**{option: value}),
+            random_seed=3,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    if option == "step_size":
+        assert np.all(stat(trace, "step_size") == value)
+    if option == "n_steps":
+        assert np.all(stat(trace, "n_steps") == value)
+    if option == "sharpness":
+        assert np.all(stat(trace, "sharpness") == 20.0)
+    x = trace["posterior"]["x"].values
+    assert np.all(np.sum(x**2, axis=-1) < 4)
+    assert np.std(x) > 0.3
+
+
+def test_dense_metric_learns_a_correlation():
+    covariance = np.array([[1.0, 0.95], [0.95, 1.0]])
+    with pm.Model() as model:
+        pm.MvNormal("x", np.zeros(2), covariance)
+    with model:
+        step = rb.RollbackHMC(metric="dense")
+        trace = pm.sample(
+            300, tune=300, chains=1, cores=1, step=step, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    learnt = step.chain.warmup.covariance
+    assert learnt[0, 1] / np.sqrt(learnt[0, 0] * learnt[1, 1]) > 0.85
+    assert np.mean(stat(trace, "n_steps")) < 8
+
+
+@pytest.mark.slow
+def test_scale_of_a_constraint_does_not_matter():
+    """ESS of four ways to write a ball within a factor of two of each other."""
+    forms = [
+        lambda r: 9 - r**2 > 0,
+        lambda r: 3 - r > 0,
+        lambda r: 1e6 * (3 - r) > 0,
+        lambda r: 1e-6 * (3 - r) > 0,
+    ]
+    ess = []
+    for form in forms:
+        with pm.Model() as model:
+            x = pm.Normal("x", 0, 1, shape=10)
+            rb.constrain("ball", form(pt.sqrt(pt.sum(x**2))))
+        ess.append(smallest_ess(sample(model)))
+    assert max(ess) < 2 * min(ess), ess
+    assert min(ess) > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_scale_of_the_variables_does_not_matter(scale):
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, scale, shape=4)
+        pm.HalfNormal("half", scale)
+        pm.Uniform("flat", 0, scale)
+        rb.constrain("ball", pt.sum(x**2) < 4 * scale**2)
+    trace = sample(model)
+    assert not np.any(stat(trace, "diverging"))
+    for name in ("x", "half", "flat"):
+        assert smallest_ess(trace, name) > 200
+    assert np.mean(trace["posterior"]["half"].values) == pytest.approx(0.8 * scale, rel=0.15)
+
+
+def test_short_warm_up_works():
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=5)
+        rb.constrain("ball", pt.sum(x**2) < 4)
+    trace = sample(model, draws=500, tune=100)
+    assert smallest_ess(trace) > 100
+    assert np.mean(stat(trace, "diverging")) < 0.01
+
+
+def test_no_warm_up_works():
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=2)
+        rb.constrain("disk", pt.sum(x**2) < 2)
+    trace = sample(model, draws=300, tune=0, step_size=0.2, n_steps=10, sharpness=20)
+    assert smallest_ess(trace) > 50
+
+
+def test_flat_density_does_not_make_the_step_run_away():
+    with pm.Model() as model:
+        pm.Uniform("x", -2, 5, shape=3)
+    trace = sample(model)
+    assert np.max(stat(trace, "step_size")) <= 2.0
+    assert np.mean(trace["posterior"]["x"].values) == pytest.approx(1.5, abs=0.3)
+
+
+def test_mass_piled_on_a_wall_and_far_from_it():
+    with pm.Model() as model:
+        pm.TruncatedNormal("x", -50, 1, lower=0, shape=2)
+        pm.TruncatedNormal("far", 50, 1, lower=0, shape=2)
+    trace = sample(model)
+    assert np.mean(trace["posterior"]["x"].values) == pytest.approx(1 / 50, rel=0.15)
+    assert np.mean(trace["posterior"]["far"].values) == pytest.approx(50, abs=0.2)
+    assert min(smallest_ess(trace, "x"), smallest_ess(trace, "far")) > 100
+
+
+def test_low_share_inside_is_reported(caplog):
+    """A constraint that is given hardly any barrier: the remedy is in the log."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 1, shape=20)
+        rb.constrain("ball", pt.sum(x**2) < 1)
+    sample(model, draws=20, tune=120, sharpness=1e-3)
+    assert any("inside the constraints" in r.message for r in caplog.records)
+
+
+def test_ordered_vector_is_always_in_order():
+    start = np.linspace(-1, 1, 6)
+    with pm.Model() as model:
+        pm.Normal("x", shape=6, transform=transforms.ordered, initval=start)
+    x = sample(model)["posterior"]["x"].values
+    assert np.all(np.diff(x, axis=-1) > 0)
+    assert np.mean(x[..., -1]) == pytest.approx(1.267, abs=0.12)  # E of the largest of six normals
