@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -17,14 +18,22 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.conditions import constant_value
+from pymc_rollback.conditions import constant_value, is_data
 from pymc_rollback.readable import readable
-from pymc_rollback.support import Support
+from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
 
 
 class RegionError(ValueError):
     """A region that cannot be read or sampled; says which constraint, why, and what to do."""
+
+
+class Bound(NamedTuple):
+    """A constant bound of a variable: a lower one for the sign +1, an upper one for -1."""
+
+    variable: str
+    sign: int
+    value: TensorVariable
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,8 @@ class Constraint:
         The inequality as a person would write it.
     affine
         Whether the slack is affine in the free variables.
+    bound
+        The bound that it puts on one variable, where it is no more than that.
     """
 
     name: str
@@ -50,6 +61,7 @@ class Constraint:
     slack: TensorVariable
     text: str
     affine: bool
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,16 @@ class Region:
         """Bounds, orders and joint constraints."""
         own = (row for support in self.supports.values() for row in _support_rows(support))
         return (*(make_constraint(self.model, *row) for row in own), *self.joint)
+
+    @cached_property
+    def walls(self) -> dict[str, Support]:
+        """Supports, with the bounds that constraints put on single variables."""
+        walls = dict(self.supports)
+        for bound in (c.bound for c in self.joint if c.bound is not None):
+            support = walls[bound.variable]
+            if support.keeps is None and support.order is None:
+                walls[bound.variable] = support.within(bound.sign, bound.value)
+        return walls
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)
@@ -104,8 +126,22 @@ def make_constraint(
     model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
 ) -> Constraint:
     """Make a constraint of a slack of any shape."""
-    slack = pt.cast(slack, "floatX").ravel()
-    return Constraint(name, kind, slack, text, is_affine(model, slack))
+    rows = pt.cast(slack, "floatX").ravel()
+    bound = _find_bound(model, slack) if kind == "joint" else None
+    return Constraint(name, kind, rows, text, is_affine(model, rows), bound)
+
+
+def _find_bound(model: pm.Model, slack: TensorVariable) -> Bound | None:
+    """The bound in a slack of the form ``x - a`` or ``b - x``, elementwise, with a constant."""
+    inputs = free_inputs(model, slack)
+    if len(inputs) != 1 or not is_continuous(inputs[0]):
+        return None
+    [x] = inputs
+    sign, rest = solve_for(slack, x)
+    if sign is None or slack.type.shape != x.type.shape:
+        return None
+    rest = pt.constant(0.0) if rest is None else rest
+    return Bound(x.name, sign, -rest if sign > 0 else rest) if is_data(rest) else None
 
 
 def _support_rows(support: Support) -> list[tuple[str, str, TensorVariable, str]]:

@@ -114,8 +114,15 @@ class Density:
     def _has_barrier(self, constraint: Constraint) -> bool:
         names = {x.name for x in free_inputs(self.model, constraint.slack)} & set(self.names)
         if constraint.kind == "joint":
-            return bool(names)
+            return bool(names) and constraint not in self.absorbed
         return not self.exact and constraint.name.rsplit(".", 1)[0] in names - self.transformed
+
+    @cached_property
+    def absorbed(self) -> list[Constraint]:
+        """Joint constraints that are no more than a bound of a variable that is kept inside."""
+        walled = {block.name for block, support in self.walled if support.order is None}
+        joint = (c for c in self.region.joint if c.bound is not None)
+        return [c for c in joint if c.bound.variable in walled]
 
     @cached_property
     def transformed(self) -> set[str]:
@@ -127,7 +134,7 @@ class Density:
         """Blocks and supports of the variables that are kept inside their bounds and order."""
         actions = {name: t.action for name, t in self.treatments.items()} if self.exact else {}
         return [
-            (block, self.region.supports[block.name])
+            (block, self.region.walls[block.name])
             for block in self.blocks
             if actions.get(block.name) in ("barrier", "sort")
         ]

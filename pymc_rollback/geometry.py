@@ -76,8 +76,9 @@ class Geometry:
     def sharp_walls(self) -> list[tuple[tuple[str, ...], slice]]:
         """Places in the sharpness vector, each with the names that stand for it."""
         density = self.density
+        absorbed = {c.name: c.bound.variable for c in density.absorbed}
         walls = [
-            ((block.name,), block.place)
+            ((block.name, *(c for c, v in absorbed.items() if v == block.name)), block.place)
             for block, support in density.mirrored
             if support.bounded and block.name in density.sharp
         ]

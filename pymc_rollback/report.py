@@ -111,7 +111,7 @@ def describe(
     return Description(
         tuple(
             VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
-            for (name, support), t in zip(region.supports.items(), treatments.values(), strict=True)
+            for (name, support), t in zip(region.walls.items(), treatments.values(), strict=True)
         ),
         tuple(
             ConstraintRow(

@@ -153,7 +153,9 @@ class RollbackHMC(BlockedStep):
         start = model.initial_point() if initial_point is None else initial_point
         sharp = set(names)
         if sharpness is None or isinstance(sharpness, Mapping):
-            sharp &= set(sharpness or ())
+            given = set(sharpness or ())
+            bounds = {c.bound.variable for c in region.joint if c.bound and c.name in given}
+            sharp &= given | bounds
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)

@@ -5,7 +5,7 @@ density, and the range of its value transform (the default one, and the user's).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,12 @@ class Support:
     def bounded(self) -> bool:
         """Whether any element has a bound."""
         return self.lower is not None or self.upper is not None
+
+    def within(self, sign: int, bound: TensorVariable) -> "Support":
+        """The same support, with a further lower (+1) or upper (-1) bound."""
+        if sign > 0:
+            return replace(self, lower=_tightest(pt.maximum, -np.inf, [self.lower, bound]))
+        return replace(self, upper=_tightest(pt.minimum, np.inf, [self.upper, bound]))
 
     @property
     def text(self) -> str:
@@ -171,7 +177,7 @@ def _density_bounds(
     for row in rows:
         if value not in ancestors([row.slack]):
             continue
-        sign, rest = _solve(row.slack, value)
+        sign, rest = solve_for(row.slack, value)
         if sign is None:
             [slack] = graph_replace([row.slack], {value: variable})
             joint.append(row._replace(slack=slack))
@@ -181,7 +187,7 @@ def _density_bounds(
     return lower, upper, joint
 
 
-def _solve(
+def solve_for(
     slack: TensorVariable, value: TensorVariable
 ) -> tuple[int | None, TensorVariable | None]:
     """Write a slack as ``sign * value + rest``.
@@ -197,7 +203,7 @@ def _solve(
     inside = [i for i, x in enumerate(node.inputs) if value in ancestors([x])]
     if len(inside) != 1 or not isinstance(op, scalar.Add | scalar.Sub | scalar.Neg | scalar.Cast):
         return None, None
-    sign, rest = _solve(node.inputs[inside[0]], value)
+    sign, rest = solve_for(node.inputs[inside[0]], value)
     if sign is None or isinstance(op, scalar.Cast):
         return sign, rest
     subtracted = isinstance(op, scalar.Neg) or (isinstance(op, scalar.Sub) and inside == [1])

@@ -65,7 +65,7 @@ def choose_treatments(
     """
     treatments = {}
     doubtful = []
-    for name, support in region.supports.items():
+    for name, support in region.walls.items():
         if support.keeps is not None or (name in transform and support.transform is not None):
             why = "chosen by the user" if name in transform else _kept_reason(support)
             treatments[name] = Treatment("transform", why, _transform_of(support))
@@ -81,7 +81,7 @@ def choose_treatments(
                 doubtful.append(name)
     walls = _inspect_walls(region, doubtful) if doubtful else {}
     for name, trouble in walls.items():
-        treatments[name] = _judge(region.supports[name], trouble)
+        treatments[name] = _judge(region.walls[name], trouble)
     return {name: treatments[name] for name in region.supports}
 
 
@@ -118,9 +118,9 @@ class _Approach:
         model = region.model
         plain = ValueSpace(model, dict.fromkeys(names))
         self.names = names
-        self.order = {name: region.supports[name].order for name in names}
+        self.order = {name: region.walls[name].order for name in names}
         rvs = [model[name] for name in names]
-        bounds = [_full_bounds(region.supports[name]) for name in names]
+        bounds = [_full_bounds(region.walls[name]) for name in names]
         others = [rv for rv in model.free_RVs if rv.name not in names]
         # the others keep their value variables; those of the named ones become x itself
         places = model.replace_rvs_by_values([*rvs, *(b for pair in bounds for b in pair)])

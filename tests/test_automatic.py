@@ -243,3 +243,19 @@ def test_ordered_vector_is_always_in_order():
     x = sample(model)["posterior"]["x"].values
     assert np.all(np.diff(x, axis=-1) > 0)
     assert np.mean(x[..., -1]) == pytest.approx(1.267, abs=0.12)  # E of the largest of six normals
+
+
+def test_bound_written_as_a_potential_reflects():
+    """The user's own `x > 0.5` is a bound like any other, not a joint constraint."""
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=3)
+        pm.Potential("positive", pt.switch(x > 0.5, 0, -np.inf))
+    step = rb.RollbackHMC(model=model)
+    assert step.geometry.density.barriers == []
+    assert [b.name for b, _ in step.geometry.density.reflected] == ["x"]
+    sharp = rb.RollbackHMC(model=model, sharpness={"positive": 30.0}, step_size=0.1, n_steps=9)
+    assert [b.name for b, _ in sharp.geometry.density.mirrored] == ["x"]
+    for options in ({}, {"sharpness": {"positive": 30.0}}):
+        draws = sample(model, **options)["posterior"]["x"].values
+        assert np.all(draws > 0.5)
+        assert np.mean(draws) == pytest.approx(1.1411, abs=0.06)  # of a normal cut at 0.5
