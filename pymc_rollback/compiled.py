@@ -1,8 +1,8 @@
 """Compile a density: two functions for the kernels, two for PyMC.
 
-PyTensor's Numba mode gives a jitted function of a graph. Wrapped into a function with an explicit
-signature that writes into given arrays, it is a first-class function for kernels that are compiled
-once for all models. Where a graph cannot be compiled so, the same kernels call back into Python.
+PyTensor's Numba mode gives a jitted function of a graph, and caches it. It is a first-class
+function for kernels that are compiled once for all models. Where a graph cannot be compiled so,
+the same kernels call back into Python.
 """
 
 import ctypes
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import types
 from numba.core.dispatcher import Dispatcher
 from pymc.pytensorf import compile as pymc_compile
+from pytensor import config
 from pytensor.compile.mode import get_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
@@ -24,7 +25,7 @@ from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.density import Density
-from pymc_rollback.leapfrog import MODEL, WALLS
+from pymc_rollback.leapfrog import VECTOR, as_model, as_walls
 
 
 class Interrupt:
@@ -85,14 +86,15 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
     kwargs = dict(compile_kwargs or {})
     interrupt = Interrupt()
     values = [density.coordinates, density.others]
-    model_graph = values, density.log_density()
-    walls_graph = [*values, density.sharpness], density.walls()
+    model_graph = values, [density.log_density()]
+    walls_graph = [*values, density.sharpness], [density.walls()]
     data = _data(model_graph[1] + walls_graph[1])
-    with density.model:
+    # fast math rounds differently in fresh and in cached code: the same seed, other draws
+    with density.model, config.change_flags(numba__fastmath=False):
         try:
             _require_numba(kwargs)
-            model = _jit(_jit_model, *model_graph, data, kwargs)
-            walls = _jit(_jit_walls, *walls_graph, data, kwargs)
+            model = _jit(*model_graph, data, kwargs)
+            walls = _jit(*walls_graph, data, kwargs)
         except CannotCompileError as error:
             warnings.warn(
                 f"The kernels call back into Python, which is slower: {error}", stacklevel=3
@@ -129,7 +131,6 @@ def _require_numba(kwargs: Mapping[str, Any]) -> None:
 
 
 def _jit(
-    wrap: Callable,
     inputs: list[TensorVariable],
     outputs: list[TensorVariable],
     data: Mapping[SharedVariable, np.ndarray],
@@ -140,7 +141,8 @@ def _jit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            function = wrap(_compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn)
+            function = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn
+            function.compile((types.StarArgUniTuple(VECTOR, len(inputs)),))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -152,28 +154,6 @@ def _jit(
     return function
 
 
-def _jit_model(function: Dispatcher) -> Dispatcher:
-    @njit(MODEL.signature)
-    def model(position, others, slope):  # noqa: ANN001, ANN202
-        value, gradient = function(position, others)
-        slope[:] = gradient
-        return value.item()
-
-    return model
-
-
-def _jit_walls(function: Dispatcher) -> Dispatcher:
-    @njit(WALLS.signature)
-    def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
-        energy, gradient, log_weight, slack = function(position, others, sharpness)
-        push[:] = gradient
-        outcome[0] = log_weight.item()
-        outcome[1] = slack.item()
-        return energy.item()
-
-    return walls
-
-
 def _view(address: int, size: int) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
 
@@ -181,9 +161,9 @@ def _view(address: int, size: int) -> np.ndarray:
 def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
     def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
         try:
-            value, gradient = function(_view(position, size), _view(others, other_size))
-            _view(slope, size)[:] = gradient
-            return float(value)
+            [answer] = function(_view(position, size), _view(others, other_size))
+            _view(slope, size)[:] = answer[:-1]
+            return float(answer[-1])
         # ctypes would print it and go on; NaN ends the trajectory, and the step raises it
         except BaseException as error:
             interrupt.error = error
@@ -192,13 +172,12 @@ def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
     pointers = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t] * 2
     callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
 
-    @njit(MODEL.signature)
     def model(position, others, slope):  # noqa: ANN001, ANN202
         return callback(
             position.ctypes.data, others.ctypes.data, slope.ctypes.data, position.size, others.size
         )
 
-    return model
+    return as_model(model)
 
 
 def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
@@ -207,12 +186,12 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
     ) -> float:
         try:
             size, other_size, sharpness_size = sizes
-            energy, gradient, log_weight, slack = function(
+            [answer] = function(
                 _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
             )
-            _view(push, size)[:] = gradient
-            _view(outcome, 2)[:] = log_weight, slack
-            return float(energy)
+            _view(push, size)[:] = answer[:size]
+            _view(outcome, 2)[:] = answer[size + 1 :]
+            return float(answer[size])
         except BaseException as error:
             interrupt.error = error
             return np.nan
@@ -220,7 +199,6 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
     pointers = [ctypes.c_void_p] * 5 + [ctypes.c_ssize_t] * 3
     callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
 
-    @njit(WALLS.signature)
     def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
         return callback(
             position.ctypes.data,
@@ -233,4 +211,4 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
             sharpness.size,
         )
 
-    return walls
+    return as_walls(walls)

@@ -115,7 +115,11 @@ class Density:
         names = {x.name for x in free_inputs(self.model, constraint.slack)} & set(self.names)
         if constraint.kind == "joint":
             return bool(names) and constraint not in self.absorbed
-        return not self.exact and constraint.name.rsplit(".", 1)[0] in names - self.transformed
+        owner = constraint.name.rsplit(".", 1)[0]
+        if owner in self.names:
+            return not self.exact and owner not in self.transformed
+        # a bound of another step's variable is a wall for ours, unless its transform keeps it
+        return bool(names) and self.model.rvs_to_transforms[self.model[owner]] is None
 
     @cached_property
     def absorbed(self) -> list[Constraint]:
@@ -187,13 +191,18 @@ class Density:
         x = pt.sort(x, axis=-1)
         return x if support.order == "ascending" else x[..., ::-1]
 
-    def log_density(self) -> list[TensorVariable]:
-        """Log density without indicators, and its gradient."""
+    def log_density(self) -> TensorVariable:
+        """Gradient of the log density without indicators, and then the log density itself."""
         [logp] = self.place_values([self.space.smooth_logp()])
-        return [logp, pt.grad(logp, self.coordinates, disconnected_inputs="ignore")]
+        return self._answer(logp, [logp])
 
-    def walls(self) -> list[TensorVariable]:
-        """Boundary energy, its gradient, the log weight for selection, and the smallest slack."""
+    def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:
+        """One vector of a gradient and some levels, as the kernels take it."""
+        gradient = pt.grad(value, self.coordinates, disconnected_inputs="ignore")
+        return pt.concatenate([gradient, pt.stack([pt.cast(x, "float64") for x in levels])])
+
+    def walls(self) -> TensorVariable:
+        """Gradient of the boundary energy, the energy, the log weight, and the smallest slack."""
         images = [self._image_walls(block, support) for block, support in self.mirrored]
         image_energy = pt.add(pt.constant(0.0), *(energy for energy, _, _ in images))
         slacks = [slack for _, _, slack in images]
@@ -209,12 +218,7 @@ class Density:
             inside = pt.all(pt.stack([pt.constant(True), *allowed]))
             log_weight = pt.switch(inside, -image_energy, -np.inf)
         slack = pt.min(pt.concatenate([pt.constant([np.inf]), *slacks]))
-        return [
-            energy,
-            pt.grad(energy, self.coordinates, disconnected_inputs="ignore"),
-            log_weight,
-            slack,
-        ]
+        return self._answer(energy, [energy, log_weight, slack])
 
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
         """Energy, reach and slacks (before folding) of a mirrored variable."""

@@ -41,11 +41,13 @@ class Geometry:
     def check_start(self, point: Mapping[str, np.ndarray]) -> None:
         """Raise where a point is outside the region, naming the constraint and its slack."""
         for constraint, slack in self._slacks_of(point):
-            if not np.all(slack > 0):
+            infinite = constraint.kind == "joint" and np.any(np.isinf(slack))
+            if infinite or not np.all(slack > 0):
                 least = np.nan if np.any(np.isnan(slack)) else np.min(slack)
                 raise SamplingError(
                     f"The start is outside the region: constraint {constraint.name!r} "
-                    f"({constraint.text}) has the slack {least:.4g}, which must be positive. Give "
+                    f"({constraint.text}) has the slack {least:.4g}, which must be positive "
+                    "and finite. Give "
                     "a point inside: pm.sample(initvals={...}), or initval= of the variable."
                 )
 
@@ -112,7 +114,8 @@ class Geometry:
         for block, support in self.density.mirrored:
             here = block.place
             mu, low, high = sharpness[here], lower[here], upper[here]
-            mu = np.where((mu > 0) | ~np.isfinite(high - low), mu, LEAST_SHARPNESS / (high - low))
+            width = high - low
+            mu = np.where((mu > 0) | np.isinf(width), mu, LEAST_SHARPNESS / width)
             y[here] = draw_image(y[here], low, high, mu, rng)
             if support.order is not None:
                 y[here] = rng.permuted(y[here].reshape(block.shape), axis=-1).ravel()

@@ -1,25 +1,76 @@
 """The two-speed leapfrog step: the model outside, the walls inside.
 
-Kernels see callables over one raveled vector and import neither PyMC nor PyTensor.
+Kernels see callables over one raveled vector and import neither PyMC nor PyTensor. Only the
+trajectories, which call everything here, are cached by Numba.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
+from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 VECTOR = types.float64[::1]
 
-MODEL = types.FunctionType(types.float64(VECTOR, VECTOR, VECTOR))
-"""``model(position, others, slope) -> log density``; writes the gradient into ``slope``."""
+MODEL = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 2)))
+"""``model((position, others)) -> (answer,)``: the gradient, then the log density.
 
-WALLS = types.FunctionType(types.float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
-"""``walls(position, others, sharpness, push, outcome) -> boundary energy``.
-
-Writes the gradient of the energy into ``push``, and into ``outcome`` the log weight with which the
-position may be selected and its smallest slack.
+The form of a function that PyTensor has compiled: kernels take it as it is, so that nothing is
+compiled anew.
 """
+
+WALLS = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 3)))
+"""``walls((position, others, sharpness)) -> (answer,)``: gradient, energy, log weight, slack.
+
+The energy is that of the boundary, the log weight that with which the position may be selected,
+the slack its smallest.
+"""
+
+
+def as_model(function: Callable) -> Dispatcher:
+    """Make a model of ``function(position, others, slope) -> log density``.
+
+    Parameters
+    ----------
+    function
+        Anything that Numba compiles; it writes the gradient into ``slope``.
+    """
+    compiled = njit(function)
+
+    @njit
+    def model(*inputs):
+        n = inputs[0].size
+        answer = np.empty(n + 1)
+        answer[n] = compiled(inputs[0], inputs[1], answer[:n])
+        return (answer,)
+
+    model.compile((types.StarArgUniTuple(VECTOR, 2),))
+    return model
+
+
+def as_walls(function: Callable) -> Dispatcher:
+    """Make walls of ``function(position, others, sharpness, push, outcome) -> boundary energy``.
+
+    Parameters
+    ----------
+    function
+        Anything that Numba compiles; it writes the gradient of the energy into ``push``, the log
+        weight and the slack into ``outcome``.
+    """
+    compiled = njit(function)
+
+    @njit
+    def walls(*inputs):
+        n = inputs[0].size
+        answer = np.empty(n + 3)
+        answer[n] = compiled(inputs[0], inputs[1], inputs[2], answer[:n], answer[n + 1 :])
+        return (answer,)
+
+    walls.compile((types.StarArgUniTuple(VECTOR, 3),))
+    return walls
+
 
 LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = range(4)
 
@@ -72,21 +123,25 @@ class State(NamedTuple):
     levels: NDArray
 
 
-@njit(cache=True)
+@njit
 def evaluate_walls(walls, setting, state):
     """Fill in what the walls say about a position."""
-    state.levels[WALL_ENERGY] = walls(
-        state.position, setting.others, setting.sharpness, state.push, state.levels[LOG_WEIGHT:]
-    )
+    answer = walls((state.position, setting.others, setting.sharpness))[0]
+    n = state.position.size
+    state.push[:] = answer[:n]
+    state.levels[WALL_ENERGY:] = answer[n:]
 
 
-@njit(cache=True)
+@njit
 def evaluate_model(model, setting, state):
     """Fill in what the model says about a position."""
-    state.levels[LOG_DENSITY] = model(state.position, setting.others, state.slope)
+    answer = model((state.position, setting.others))[0]
+    n = state.position.size
+    state.slope[:] = answer[:n]
+    state.levels[LOG_DENSITY] = answer[n]
 
 
-@njit(cache=True)
+@njit
 def leapfrog(model, walls, setting, state, step_size):
     r"""Move a state by one step: half a kick by the model, the walls, half a kick by the model.
 
@@ -113,14 +168,14 @@ def leapfrog(model, walls, setting, state, step_size):
     kick(state.momentum, setting.pull, 0.5 * step_size)
 
 
-@njit(cache=True)
+@njit
 def kick(momentum, force, time):
     """Add a force to a momentum for some time."""
     for i in range(momentum.size):
         momentum[i] += time * force[i]
 
 
-@njit(cache=True)
+@njit
 def drift(state, setting, time):
     """Move a position with its momentum for some time, reflecting and keeping in order."""
     position, momentum = state.position, state.momentum
@@ -145,7 +200,7 @@ def drift(state, setting, time):
         put_in_order(position, momentum, start, length, setting.ordered[k + 2])
 
 
-@njit(cache=True)
+@njit
 def reflect(position, velocity, lower, upper):
     """Fold a position into its bounds; the velocity flips with every reflection."""
     if upper == np.inf:
@@ -161,7 +216,7 @@ def reflect(position, velocity, lower, upper):
     return lower + (2 * width - height), -velocity
 
 
-@njit(cache=True)
+@njit
 def fall(position, velocity, lower, upper, gravity, time):
     r"""Fall freely between a floor and a ceiling, bouncing off both, for some time.
 
@@ -187,7 +242,7 @@ def fall(position, velocity, lower, upper, gravity, time):
     return min(position, upper), speed if rising else -speed
 
 
-@njit(cache=True)
+@njit
 def put_in_order(position, momentum, start, length, direction):
     """Sort a run of coordinates, and their momenta with them: neighbours exchange as they meet."""
     for i in range(start + 1, start + length):
@@ -199,7 +254,7 @@ def put_in_order(position, momentum, start, length, direction):
         position[j], momentum[j] = x, p
 
 
-@njit(cache=True)
+@njit
 def find_velocity(state, setting):
     """:math:`v = M^{-1} p`."""
     n = state.momentum.size
@@ -214,7 +269,7 @@ def find_velocity(state, setting):
         state.velocity[i] = total
 
 
-@njit(cache=True)
+@njit
 def draw_momentum(state, setting, rng):
     """Draw a momentum from its normal distribution with the mass as variance."""
     n = state.momentum.size
@@ -229,7 +284,7 @@ def draw_momentum(state, setting, rng):
             state.momentum[i] += setting.root[i * n + j] * z
 
 
-@njit(cache=True)
+@njit
 def kinetic_energy(state, setting):
     """:math:`p^T M^{-1} p / 2`."""
     find_velocity(state, setting)
@@ -239,21 +294,21 @@ def kinetic_energy(state, setting):
     return 0.5 * total
 
 
-@njit(cache=True)
+@njit
 def dynamics_energy(state, setting):
     """What the leapfrog conserves: ``-log f + boundary energy + K``."""
     potential = state.levels[WALL_ENERGY] - state.levels[LOG_DENSITY]
     return potential + kinetic_energy(state, setting)
 
 
-@njit(cache=True)
+@njit
 def hard_energy(state, setting):
     """What the draws are selected by: ``-log f - log weight + K``, infinite outside the region."""
     potential = -state.levels[LOG_WEIGHT] - state.levels[LOG_DENSITY]
     return potential + kinetic_energy(state, setting)
 
 
-@njit(cache=True)
+@njit
 def copy_state(source, target):
     """Copy a state into another's arrays."""
     target.position[:] = source.position
@@ -263,7 +318,7 @@ def copy_state(source, target):
     target.levels[:] = source.levels
 
 
-@njit(cache=True)
+@njit
 def new_state(position):
     """A state at a position, with everything else to be filled in."""
     n = position.size

@@ -41,7 +41,8 @@ def fold(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:
 
 def _fold_twice(y: TensorVariable, lower: TensorVariable, upper: TensorVariable) -> TensorVariable:
     width = upper - lower
-    return lower + width - pt.abs(width - pt.mod(pt.abs(y - lower), 2 * width))
+    x = lower + width - pt.abs(width - pt.mod(pt.abs(y - lower), 2 * width))
+    return pt.clip(x, lower, upper)  # against rounding
 
 
 def _where_finite(
@@ -110,8 +111,10 @@ def draw_image(
     rng
         The chain's generator.
     """
-    low, high = np.exp(-sharpness * (x - lower)), np.exp(-sharpness * (upper - x))
-    low, high = np.where(np.isinf(lower), 0.0, low), np.where(np.isinf(upper), 0.0, high)
+    low, high = (
+        np.exp(-sharpness * np.where(np.isinf(bound), 0.0, np.abs(x - bound))) * np.isfinite(bound)
+        for bound in (lower, upper)
+    )
     pick = rng.random(x.shape) * (1.0 + low + high)
     reflected = np.where(pick < 1.0 + low, 2 * lower - x, 2 * upper - x)
     return np.where(pick < 1.0, x, reflected)

@@ -94,11 +94,12 @@ class RollbackHMC(BlockedStep):
     default_blocked = True
     _state_class = RollbackState
 
+    # types as other step methods have them: PyMC wants the same in a compound step
     stats_dtypes_shapes = {  # noqa: RUF012  PyMC reads it as a class attribute
         "acceptance_rate": (np.float64, []),
-        "accepted": (bool, []),
+        "accepted": (np.float64, []),
         "diverging": (bool, []),
-        "divergences": (np.int64, []),
+        "divergences": (int, []),
         "energy": (np.float64, []),
         "energy_error": (np.float64, []),
         "model_logp": (np.float64, []),
@@ -255,7 +256,7 @@ class RollbackHMC(BlockedStep):
         doubles = numbers.n_steps is None
         return {
             "acceptance_rate": outcome.acceptance,
-            "accepted": outcome.moved,
+            "accepted": float(outcome.moved),
             "diverging": outcome.diverging,
             "divergences": self.divergences,
             "energy": outcome.energy,

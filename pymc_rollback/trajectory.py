@@ -98,7 +98,7 @@ def ready(kernel: Dispatcher, signature: Signature) -> Dispatcher:
     return kernel
 
 
-@njit(cache=True)
+@njit
 def _start(model, walls, setting, position, rng):
     state = new_state(position)
     evaluate_walls(walls, setting, state)
@@ -217,7 +217,7 @@ def window_trajectory(model, walls, setting, position, step_size, n_steps, rng, 
     return Outcome(mean, moved, diverging, chosen, chosen - initial, taken, share, rollbacks, 0)
 
 
-@njit(cache=True)
+@njit
 def _has_turned(first, last):
     """Whether either end of a stretch of trajectory no longer moves away from the other.
 
@@ -232,20 +232,20 @@ def _has_turned(first, last):
     return at_first <= 0 or at_last <= 0
 
 
-@njit(cache=True)
+@njit
 def _turned_along(earlier, later, forward):
     """Whether a stretch has turned, given its ends in the order in which they were reached."""
     return _has_turned(earlier, later) if forward else _has_turned(later, earlier)
 
 
-@njit(cache=True)
+@njit
 def _mark(state, end):
     """Keep the position and momentum of a state."""
     end[0] = state.position
     end[1] = state.momentum
 
 
-@njit(cache=True)
+@njit
 def _checkpoints(leaf):
     """Lowest and highest checkpoint to compare with an odd leaf; an even one sets the highest.
 

@@ -207,12 +207,16 @@ class Warmup(WithSamplingState):
         return pooled
 
     def _shrink(self, covariance: np.ndarray) -> np.ndarray:
-        """Covariance, shrunk towards its diagonal; coordinates that reflect stay apart."""
+        """Covariance with the metric's variances and shrunk correlations.
+
+        Coordinates that reflect stay apart: a reflection flips one momentum alone.
+        """
+        deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
         weight = self.count / (self.count + self.variances.size + 5.0)
         free = ~self.walled
-        kept = weight * covariance * np.outer(free, free)
-        np.fill_diagonal(kept, self.variances)
-        return kept
+        correlation = weight * covariance / np.outer(deviation, deviation) * np.outer(free, free)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation * np.sqrt(np.outer(self.variances, self.variances))
 
     def _wall_slope(
         self,
