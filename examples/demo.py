@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-
 from rich import print
 
 import pymc_rollback as rb

@@ -6,13 +6,14 @@ the same kernels call back into Python.
 """
 
 import ctypes
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 from pymc.pytensorf import compile as pymc_compile
 from pytensor import config
@@ -142,7 +143,7 @@ def _jit(
         warnings.simplefilter("always")
         try:
             function = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn
-            function.compile((types.StarArgUniTuple(VECTOR, len(inputs)),))
+            function = _with_one_argument(function, len(inputs))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -151,6 +152,22 @@ def _jit(
         if "object mode" in str(warning.message):
             raise CannotCompileError(str(warning.message).splitlines()[0])
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return function
+
+
+def _with_one_argument(function: Dispatcher, count: int) -> Dispatcher:
+    """Compile a function for all its inputs as one tuple.
+
+    So PyTensor makes what it can cache; other functions take their inputs one by one.
+    """
+    if not function.py_func.__code__.co_flags & inspect.CO_VARARGS:
+        separate = function
+
+        @njit
+        def function(*inputs):  # noqa: ANN002, ANN202
+            return separate(*inputs)
+
+    function.compile((types.StarArgUniTuple(VECTOR, count),))
     return function
 
 

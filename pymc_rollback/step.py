@@ -225,7 +225,7 @@ class RollbackHMC(BlockedStep):
         """Draw the next point of a chain."""
         wall_start, process_start = time.perf_counter(), time.process_time()
         functions, geometry, chain = self._functions(), self.geometry, self.chain
-        values = (point[name] for name in geometry.value_names)
+        values = (np.asarray(point[name]) for name in geometry.value_names)
         coordinates, lower, upper = functions.enter(*values)
         place = Place(geometry.ravel_others(point), lower, upper)
         if self.iteration == 0 and self.numbers.tunes:

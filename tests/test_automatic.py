@@ -51,7 +51,7 @@ def tuned(ball):
         step = rb.RollbackHMC()
         trace = pm.sample(
             300,
-            tune=300,
+            tune=500,
             chains=1,
             cores=1,
             step=step,

@@ -1,0 +1,158 @@
+"""What a leapfrog step costs: over its gradient, and against PyMC's HMC."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pymc as pm
+from numba import njit, types
+
+import pymc_rollback as rb
+from benchmarks.rows import Row
+from pymc_rollback.leapfrog import (
+    MODEL,
+    VECTOR,
+    WALLS,
+    Setting,
+    State,
+    evaluate_model,
+    evaluate_walls,
+    leapfrog,
+    new_state,
+)
+
+SETTING = types.NamedUniTuple(VECTOR, len(Setting._fields), Setting)
+STATE = types.NamedUniTuple(VECTOR, len(State._fields), State)
+LOOP = types.void(MODEL, WALLS, SETTING, STATE, types.float64, types.int64)
+
+
+@njit(LOOP)
+def leapfrogs(model, walls, setting, state, step_size, n):
+    for _ in range(n):
+        leapfrog(model, walls, setting, state, step_size)
+
+
+@njit(LOOP)
+def gradients(model, walls, setting, state, step_size, n):
+    for _ in range(n):
+        evaluate_walls(walls, setting, state)
+        evaluate_model(model, setting, state)
+
+
+def truncated_normal(transform=True):
+    """20 standard normals, cut at zero."""
+    kept = {} if transform else {"default_transform": None}
+    with pm.Model() as model:
+        pm.TruncatedNormal("x", 0, 1, lower=0, shape=20, **kept)
+    return model
+
+
+def matrix_factorisation():
+    """The paper's: 1000 images of 36 pixels of 4 base images, 4144 unknowns."""
+    rng = np.random.default_rng(1)
+    base = (rng.random((4, 36)) < 0.3).astype(float)
+    images = rng.integers(0, 2, (1000, 4)) @ base + rng.normal(0, 0.5, (1000, 36))
+    with pm.Model() as model:
+        weights = pm.Exponential("W", 1.0, shape=(1000, 4), default_transform=None)
+        features = pm.Exponential("A", 1.0, shape=(4, 36), default_transform=None)
+        pm.Normal("X", weights @ features, 0.5, observed=images)
+    return model
+
+
+def seconds(function, *arguments):
+    start = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - start
+
+
+def step_over_gradient(model, size, mu, step_size, n, repeats):
+    """Time of a leapfrog step over that of the log density and the walls, with gradients."""
+    with model:
+        step = rb.RollbackHMC(sharpness=mu, step_size=step_size, n_steps=1, exact=False)
+    functions = step._functions()
+    values = {
+        "sharpness": np.full(2 * size, mu),
+        "inverse_mass": np.ones(size),
+        "lower": np.full(size, -np.inf),
+        "upper": np.full(size, np.inf),
+        "pull": np.zeros(size),
+        "inner": np.ones(1),
+    }
+    setting = Setting(**{name: values.get(name, np.empty(0)) for name in Setting._fields})
+    state = new_state(np.full(size, 0.5))
+    state.momentum[:] = np.random.default_rng(1).normal(size=size)
+    gradients(functions.model, functions.walls, setting, state, step_size, 1)
+    # side by side, so that a busy machine slows both
+    times = np.array(
+        [
+            [
+                seconds(loop, functions.model, functions.walls, setting, state, step_size, n)
+                for loop in (leapfrogs, gradients)
+            ]
+            for _ in range(repeats)
+        ]
+    )
+    if not np.all(np.isfinite(state.position)):
+        raise RuntimeError("the trajectory diverged: its time says nothing")
+    moved, bare = times.min(0)
+    return moved / bare
+
+
+def time_per_leapfrog(step, point, draws):
+    """Seconds of whole draws over their leapfrog steps."""
+    steps, start = 0, time.perf_counter()
+    for _ in range(draws):
+        point, [stats] = step.step(point)
+        steps += stats["n_steps"]
+    return (time.perf_counter() - start) / steps
+
+
+def speed_over_hmc(draws):
+    """How many times faster a leapfrog step is than that of PyMC's HMC; 100 steps a draw."""
+    with truncated_normal() as model:
+        ours = rb.RollbackHMC(sharpness=20.0, step_size=0.02, n_steps=100, rng=1)
+        # its step size is step_scale / size ** 0.25
+        theirs = pm.HamiltonianMC(
+            path_length=2.0, step_scale=0.02 * 20**0.25, adapt_step_size=False, rng=1
+        )
+        point = model.initial_point()
+    for step in (ours, theirs):
+        step.step(point)
+    return time_per_leapfrog(theirs, point, draws) / time_per_leapfrog(ours, point, 10 * draws)
+
+
+FIRST_DRAW = """
+import time
+import pymc as pm
+from benchmarks.loop import truncated_normal
+import pymc_rollback as rb
+from benchmarks.rows import Row
+model = truncated_normal()
+start = time.perf_counter()
+with model:
+    step = {step}
+step.step(model.initial_point())
+print(time.perf_counter() - start)
+"""
+
+
+def time_to_first_draw(step, repeats):
+    """Least seconds from a model to its first draw, in fresh processes with warm caches."""
+    command = [sys.executable, "-c", FIRST_DRAW.format(step=step)]
+    runs = [subprocess.run(command, check=True, capture_output=True) for _ in range(repeats + 1)]
+    return min(float(run.stdout.split()[-1]) for run in runs[1:])
+
+
+def run(quick):
+    """Rows of the table, as they are measured."""
+    repeats = 3 if quick else 15
+    ratio = step_over_gradient(truncated_normal(False), 20, 20.0, 0.02, 20_000, repeats)
+    yield Row("leapfrog / gradient, truncated normal", ratio, 1.5)
+    ratio = step_over_gradient(matrix_factorisation(), 4144, 200.0, 0.002, 200, repeats)
+    yield Row("leapfrog / gradient, matrix factorisation", ratio, 1.1)
+    yield Row("speed over HamiltonianMC, per leapfrog", speed_over_hmc(10 * repeats), 30, True)
+    ours = "rb.RollbackHMC(sharpness=20.0, step_size=0.02, n_steps=100)"
+    theirs = "pm.HamiltonianMC()"
+    first, reference = (time_to_first_draw(s, 1 if quick else 4) for s in (ours, theirs))
+    yield Row("time to the first draw / HamiltonianMC", first / reference, 1.5)

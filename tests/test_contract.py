@@ -1,0 +1,499 @@
+"""What PyMC expects of a step method: the issue's "A good citizen of PyMC", item by item."""
+
+import io
+import pickle
+import random
+
+import arviz as az
+import cloudpickle
+import matplotlib
+import numpy as np
+import pymc as pm
+import pytest
+import rich
+from pymc.progress_bar import MCMCProgressBarManager, rich_progress
+from pymc.progress_bar.marimo_progress import MarimoProgressBackend
+from pymc.step_methods.state import equal_dataclass_values
+from rich.console import Console
+from scipy import integrate, stats
+
+import pymc_rollback as rb
+
+matplotlib.use("Agg")
+
+PYMC_5 = pm.__version__.startswith("5.")
+# PyTensor says so once a process, if there is no BLAS that it can link to
+pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+
+NUMBERS = {"sharpness": 20.0, "step_size": 0.2, "n_steps": 5}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A disk, a bound, and data."""
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=2)
+        pm.Exponential("scale", 1.0)
+        rb.constrain("disk", (x**2).sum() < 2)
+        pm.Normal("y", x.sum(), 1.0, observed=[0.1, 0.7, -0.2])
+    return model
+
+
+@pytest.fixture(scope="module")
+def step(model):
+    return rb.RollbackHMC(model=model, **NUMBERS)
+
+
+def sample(step, model, draws=30, **options):
+    defaults = {
+        "tune": 10,
+        "chains": 2,
+        "cores": 1,
+        "random_seed": 8,
+        "progressbar": False,
+        "compute_convergence_checks": False,
+    }
+    with model:
+        return pm.sample(draws, step=step, **(defaults | options))
+
+
+def multitrace(step, model, **options):
+    """Draws as PyMC's own trace, with the values under the model's transforms."""
+    options = {"return_inferencedata": False, **options}
+    if PYMC_5:
+        return sample(step, model, **options)
+    with pytest.warns(FutureWarning, match="return_inferencedata"):
+        return sample(step, model, **options)
+
+
+@pytest.fixture(scope="module")
+def result(step, model):
+    return sample(step, model, draws=100)
+
+
+def same_draws(first, second):
+    return all(
+        np.array_equal(first[group][name].values, second[group][name].values)
+        for group, names in {"posterior": ["x", "scale"], "sample_stats": ["energy", "lp"]}.items()
+        for name in names
+    )
+
+
+def check_means(result, truth):
+    """Each mean within 4.5 Monte Carlo errors: a right sampler fails one in 150,000 times."""
+    for name, mean in truth.items():
+        draws = result.posterior[name]
+        ess = float(az.ess(result, var_names=[name])[name])
+        error = float(draws.std()) / np.sqrt(ess)
+        assert ess > 100, (name, ess)
+        assert abs(float(draws.mean()) - mean) < 4.5 * error, (name, float(draws.mean()), mean)
+
+
+# ----------------------------------------------------------------------------- processes and seeds
+
+
+@pytest.mark.parametrize(
+    "context", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)]
+)
+def test_workers_give_the_draws_of_one_process(step, model, context):
+    here = sample(step, model)
+    assert same_draws(here, sample(step, model, cores=2, mp_ctx=context))
+
+
+def test_seeds_reproduce(step, model):
+    first = sample(step, model)
+    assert same_draws(first, sample(step, model))
+    assert not same_draws(first, sample(step, model, random_seed=9))
+    chains = first.posterior["x"].values
+    assert not np.array_equal(chains[0], chains[1])
+
+
+# PyMC 5 discourages lists
+@pytest.mark.filterwarnings("ignore:A list or tuple of random_seed no longer:UserWarning")
+def test_seed_lists_reproduce(step, model):
+    first = sample(step, model, random_seed=[1, 2])
+    assert same_draws(first, sample(step, model, random_seed=[1, 2]))
+    assert not same_draws(first, sample(step, model, random_seed=[2, 1]))
+
+
+def test_a_chain_does_not_depend_on_those_before(step, model):
+    """One instance serves all the chains in a process."""
+    one = sample(step, model, chains=1).posterior["x"].values
+    assert np.array_equal(one[0], sample(step, model, chains=3).posterior["x"].values[0])
+
+
+def test_global_random_state_is_left_alone(model):
+    numpy_before, python_before = np.random.get_state(), random.getstate()
+    sample(rb.RollbackHMC(model=model, **NUMBERS), model)
+    after = np.random.get_state()
+    assert all(np.array_equal(a, b) for a, b in zip(numpy_before, after, strict=True))
+    assert random.getstate() == python_before
+
+
+def test_global_random_state_does_not_matter(step, model):
+    np.random.seed(1)
+    first = sample(step, model)
+    np.random.seed(2)
+    assert same_draws(first, sample(step, model))
+
+
+# ----------------------------------------------------------------------------------- compound steps
+
+
+def gamma_uniform_means(observed, error):
+    """E s and E x for s ~ Gamma(3, 1), x ~ U(0, s), observed ~ N(x, error)."""
+
+    def moment(power_s, power_x):
+        def integrand(x, s):
+            likelihood = stats.norm.pdf(observed, x, error)
+            return stats.gamma.pdf(s, 3) / s * likelihood * s**power_s * x**power_x
+
+        return integrate.dblquad(integrand, 0, 40, 0, lambda s: s, epsabs=1e-7)[0]
+
+    total = moment(0, 0)
+    return moment(1, 0) / total, moment(0, 1) / total
+
+
+@pytest.mark.slow
+def test_others_in_our_bounds_and_constraints():
+    """Metropolis on a discrete variable and NUTS, assigned by PyMC, on the rest."""
+    with pm.Model() as model:
+        k = pm.Binomial("k", 2, 0.5)
+        s = pm.Gamma("s", 3, 1)
+        x = pm.Uniform("x", 0, s)
+        z = pm.Normal("z", initval=2.0)
+        rb.constrain("above", z > k - 1)
+        pm.Normal("y", x, 0.5, observed=1.0)
+        ours = rb.RollbackHMC([x, z], sharpness=10, step_size=0.4, n_steps=5)
+        steps = [ours, pm.Metropolis([k])]
+    result = sample(steps, model, draws=2000, tune=500)
+    weights = stats.binom.pmf([0, 1, 2], 2, 0.5) * stats.norm.cdf([1, 0, -1])
+    mean_k = weights @ [0, 1, 2] / weights.sum()
+    heights = stats.binom.pmf([0, 1, 2], 2, 0.5) * stats.norm.pdf([-1, 0, 1])
+    mean_s, mean_x = gamma_uniform_means(1.0, 0.5)
+    check_means(result, {"k": mean_k, "z": heights.sum() / weights.sum(), "s": mean_s, "x": mean_x})
+    posterior = result.posterior
+    assert (posterior["x"] < posterior["s"]).all() and (posterior["z"] > posterior["k"] - 1).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transformed", [True, False])
+def test_two_rollback_steps(transformed):
+    """One step's variable is the bound of the other's: E s = 3/2, E x = 3/4."""
+    with pm.Model() as model:
+        s = pm.Uniform("s", 1, 2)
+        transform = {} if transformed else {"default_transform": None, "initval": 0.5}
+        x = pm.Uniform("x", 0, s, **transform)
+        steps = [
+            rb.RollbackHMC([v], sharpness=20, step_size=0.2, n_steps=5, model=model) for v in (s, x)
+        ]
+    result = sample(steps, model, draws=1500)
+    check_means(result, {"s": 1.5, "x": 0.75})
+    assert (result.posterior["x"] < result.posterior["s"]).all()
+    lp = result.sample_stats["lp"] if "lp" in result.sample_stats else None
+    assert lp is None or np.isfinite(lp).all()
+
+
+def test_stats_of_two_steps_have_their_own_dimension_or_name(step):
+    """PyMC tells stats of several steps apart; ours are there for each."""
+    with pm.Model() as model:
+        x, z = pm.HalfNormal("x"), pm.HalfNormal("z")
+        steps = [rb.RollbackHMC([v], model=model, **NUMBERS) for v in (x, z)]
+    result = sample(steps, model, draws=5)
+    assert result.sample_stats["inside"].shape == (2, 5, 2)
+
+
+# -------------------------------------------------------------------------------------------- stats
+
+
+def test_stats_have_their_types(step, model, result):
+    floats = ["acceptance_rate", "energy", "energy_error", "step_size", "sharpness", "inside"]
+    times = ["perf_counter_diff", "perf_counter_start", "process_time_diff"]
+    expected = {
+        **dict.fromkeys([*floats, *times, "lp"], np.float64),
+        **dict.fromkeys(["divergences", "n_steps", "rollbacks"], np.int64),
+        "diverging": np.bool_,
+    }
+    assert {name: result.sample_stats[name].dtype for name in expected} == expected
+    assert all(result.sample_stats[name].shape == (2, 100) for name in [*expected, "accepted"])
+    declared = set(step.stats_dtypes_shapes)
+    assert declared >= (set(expected) - {"lp"}) | {"accepted", "model_logp", "warning"}
+    _, [stats_] = step.step(model.initial_point())
+    assert set(stats_) == declared
+
+
+@pytest.mark.parametrize("other", [pm.NUTS, pm.Metropolis])
+def test_stats_have_the_types_of_other_steps(step, other):
+    """PyMC refuses a compound step whose stats of one name differ in type (int, np.int64)."""
+    ours, theirs = step.stats_dtypes_shapes, other.stats_dtypes_shapes
+    shared = set(ours) & set(theirs)
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+def test_stats_make_sense(result):
+    values = {name: result.sample_stats[name].values for name in result.sample_stats.data_vars}
+    assert np.all((0 <= values["acceptance_rate"]) & (values["acceptance_rate"] <= 1))
+    assert np.all(values["n_steps"] == 5) and np.all(values["step_size"] == 0.2)
+    assert np.all(values["sharpness"] == 20)
+    # some trajectories leave the region, and come back
+    assert np.all((0 < values["inside"]) & (values["inside"] <= 1)) and np.any(values["inside"] < 1)
+    assert np.any(values["rollbacks"] > 0)
+    assert not np.any(values["rollbacks"][values["inside"] == 1])
+    accepted = values["accepted"].astype(bool)
+    assert np.all(values["energy_error"][~accepted] == 0)
+    assert np.array_equal(np.diff(result.posterior["x"].values[..., 0]) != 0, accepted[:, 1:])
+    assert np.all(values["perf_counter_diff"] > 0) and np.all(values["process_time_diff"] >= 0)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_model_logp_is_the_hard_log_density(step, model, exact):
+    if not exact:
+        with pm.Model() as model:
+            x = pm.Normal("x", shape=2)
+            pm.Exponential("scale", 1.0, default_transform=None)
+            rb.constrain("disk", (x**2).sum() < 2)
+        step = rb.RollbackHMC(model=model, exact=False, **NUMBERS | {"sharpness": 10.0})
+    trace = multitrace(step, model, draws=100, chains=1)
+    logp = model.compile_logp()
+    names = [value.name for value in model.value_vars]
+    points = [{name: point[name] for name in names} for point in trace.points()]
+    expected = np.array([logp(point) for point in points])
+    np.testing.assert_allclose(trace.get_sampler_stats("model_logp"), expected, rtol=1e-9)
+    inside = (trace["x"] ** 2).sum(-1) < 2
+    inside &= trace["scale"] > 0
+    assert np.array_equal(np.isfinite(expected), inside)
+    assert inside.all() if exact else 0 < inside.mean() < 1
+
+
+# ArviZ 0.23 with matplotlib 3.11
+@pytest.mark.filterwarnings("ignore:Passing a dict or None as alias_mapping")
+def test_arviz(result):
+    summary = az.summary(result)
+    assert {"x[0]", "x[1]", "scale"} <= set(summary.index)
+    assert float(az.ess(result)["scale"]) > 0
+    assert np.isfinite(float(az.rhat(result)["scale"]))
+    bfmi = az.bfmi(result)
+    bfmi = bfmi["energy"].values if hasattr(bfmi, "data_vars") else bfmi
+    assert np.all(np.asarray(bfmi, float) > 0.1)
+    az.plot_trace(result)
+    az.plot_energy(result)
+    matplotlib.pyplot.close("all")
+
+
+# ------------------------------------------------------------------------------------- progress bar
+
+COLUMNS = ["Divergences", "Step size", "Grad evals", "Inside"]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What PyMC's progress bar writes, on a screen that is wide enough for it."""
+    text = io.StringIO()
+
+    def console(file=None, theme=None):
+        return Console(file=text, width=200, theme=theme)
+
+    monkeypatch.setattr(rich_progress, "Console", console)
+    return text
+
+
+def test_progress_bar_in_a_terminal(step, model, terminal):
+    sample(step, model, progressbar=True)
+    shown = terminal.getvalue()
+    assert all(column in shown for column in COLUMNS)
+    # the last stats of a chain: no divergence, its step size and number of gradients
+    [row, *_] = [line for line in shown.splitlines() if "draws/s" in line]
+    assert {"0", "0.2", "5"} <= set(row.split())
+
+
+def test_progress_bar_of_a_compound_step(model, terminal):
+    step = rb.RollbackHMC([model["x"]], model=model, **NUMBERS)
+    sample(step, model, draws=5, progressbar=True)  # NUTS gets the rest
+    assert all(column in terminal.getvalue() for column in COLUMNS)
+
+
+def test_progress_bar_in_a_notebook(step, model, terminal, monkeypatch):
+    monkeypatch.setattr(rich, "_console", Console(width=200))
+    manager = MCMCProgressBarManager(step, chains=1, draws=1, tune=0)
+    _, stats_ = step.step(model.initial_point())
+    with manager:
+        manager.update(chain_idx=0, is_last=False, draw=0, tuning=False, stats=stats_)
+        # what rich hands to Jupyter
+        shown = manager._backend._progress._repr_mimebundle_((), ())["text/html"]
+    assert all(column in shown for column in COLUMNS)
+
+
+def test_progress_bar_in_marimo(step, model):
+    manager = MCMCProgressBarManager(step, chains=1, draws=1, tune=0, progressbar=False)
+    _, stats_ = step.step(model.initial_point())
+    failing, shown = manager._extract_stats(stats_)
+    backend = MarimoProgressBackend("Draw", 1, 1, combined=False, full_stats=True)
+    backend._initialize_tasks()
+    backend._task_state[0]["stats"] = shown
+    assert not failing and all(column in backend._render_html() for column in COLUMNS)
+
+
+# ------------------------------------------------------------------------- state, traces, callbacks
+
+
+def advance(step, point, n):
+    for _ in range(n):
+        point, _ = step.step(point)
+    return point
+
+
+def test_sampling_state_restores_the_draws(step, model):
+    """As PyMC's StepMethodTester: snapshot, step, restore in another instance, step again."""
+    other = cloudpickle.loads(cloudpickle.dumps(step))
+    step.rng = np.random.default_rng(1)
+    point = advance(step, model.initial_point(), 3)
+    step.stop_tuning()
+    snapshot = step.sampling_state
+    ahead = advance(step, point, 5)
+    other.sampling_state = pickle.loads(pickle.dumps(snapshot))
+    assert equal_dataclass_values(other.sampling_state, snapshot)
+    again = advance(other, point, 5)
+    assert all(np.array_equal(ahead[name], again[name]) for name in ahead)
+    assert equal_dataclass_values(step.sampling_state, other.sampling_state)
+    assert not equal_dataclass_values(step.sampling_state, snapshot)
+
+
+def test_a_new_chain_forgets_the_last(step):
+    """One instance serves several chains: counters start again."""
+
+    def start_chain():
+        if PYMC_5:
+            return step.set_rng(np.random.default_rng(1))
+        return step.setup_chain(np.random.default_rng(1), 10, 10)
+
+    for restart in (start_chain, step.reset_tuning):
+        step.iteration, step.divergences, step.tune = 7, 3, False
+        restart()
+        assert (step.iteration, step.divergences, step.tune) == (0, 0, True)
+
+
+def test_sampling_state_as_a_zarr_trace_stores_it(step):
+    """ZarrTrace keeps it in an object array, pickled by numcodecs.
+
+    A whole ZarrTrace cannot be tested: numcodecs refuses to unpickle, whatever the step method.
+    """
+    numcodecs = pytest.importorskip("numcodecs")
+    state = step.sampling_state
+    stored = numcodecs.Pickle().encode(np.array([state], dtype="object"))
+    assert equal_dataclass_values(pickle.loads(stored)[0], state)
+
+
+def test_trace_of_the_users_choice(step, model):
+    trace = pm.backends.ndarray.NDArray(model=model)
+    assert same_draws(sample(step, model, chains=1), sample(step, model, chains=1, trace=trace))
+    some = pm.backends.ndarray.NDArray(model=model, vars=[model["x"]])
+    assert set(sample(step, model, chains=1, trace=some).posterior.data_vars) == {"x"}
+
+
+def test_tuning_draws_are_kept_on_request(step, model):
+    kept = sample(step, model, discard_tuned_samples=False)
+    assert kept.warmup_posterior["x"].shape == (2, 10, 2)
+    assert kept.posterior["x"].shape == (2, 30, 2)
+    assert same_draws(kept, sample(step, model))
+
+
+def test_multitrace(step, model):
+    trace = multitrace(step, model)
+    assert isinstance(trace, pm.backends.base.MultiTrace)
+    assert np.array_equal(trace["x"][:30], sample(step, model).posterior["x"].values[0])
+    assert trace.get_sampler_stats("warning").dtype == object
+    assert not trace.get_sampler_stats("tune").any()
+
+
+def test_callback_sees_every_draw(step, model):
+    seen = []
+    sample(step, model, callback=lambda trace, draw: seen.append((draw.chain, draw.tuning)))
+    assert seen == [(chain, i < 10) for chain in (0, 1) for i in range(40)]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_keyboard_interrupt_keeps_the_draws(step, model, cores):
+    def stop(trace, draw):
+        if draw.draw_idx == 24:
+            raise KeyboardInterrupt
+
+    result = sample(step, model, draws=5000, chains=cores, cores=cores, callback=stop)
+    assert 0 < result.posterior.sizes["draw"] < 5000
+    if cores == 1:
+        whole = sample(step, model, chains=1)
+        n = result.posterior.sizes["draw"]
+        assert n == 15
+        assert np.array_equal(result.posterior["x"][0], whole.posterior["x"][0, :n])
+
+
+def test_tools_for_the_result(result, model):
+    with model:
+        with pytest.warns(UserWarning, match="Potentials"):
+            predicted = pm.sample_posterior_predictive(result, random_seed=1, progressbar=False)
+        likelihood = pm.compute_log_likelihood(
+            result, extend_inferencedata=False, progressbar=False
+        )
+    assert predicted.posterior_predictive["y"].shape == (2, 100, 3)
+    mean = result.posterior["x"].values.sum(-1)[..., None]
+    expected = stats.norm.logpdf([0.1, 0.7, -0.2], mean)
+    group = getattr(likelihood, "log_likelihood", likelihood)
+    np.testing.assert_allclose(group["y"].values, expected, rtol=1e-9)
+
+
+# -------------------------------------------------------------------------------------- divergences
+
+
+def diverging_step(exact=True):
+    """A sharp wall and steps far too long for it."""
+    with pm.Model() as model:
+        x = pm.Normal("x", 0, 100, shape=2, initval=[0.5, -0.4])
+        rb.constrain("disk", (x**2).sum() < 2)
+        step = rb.RollbackHMC(sharpness=1e5, step_size=1.0, n_steps=50, exact=exact, rng=1)
+    return model, step
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_divergence_names_the_constraint_and_stays(exact):
+    model, step = diverging_step(exact)
+    step.stop_tuning()
+    start = model.initial_point()
+    point, [stats_] = step.step(start)
+    assert stats_["diverging"] and stats_["divergences"] == 1 and not stats_["accepted"]
+    assert np.array_equal(point["x"], start["x"])
+    assert stats_["n_steps"] < 50
+    message = stats_["warning"].message
+    assert "'disk'" in message and "step_size" in message
+
+
+def test_divergences_are_counted_and_reported():
+    model, step = diverging_step()
+    result = sample(step, model)
+    diverging = result.sample_stats["diverging"].values
+    assert diverging.all()
+    assert np.array_equal(result.sample_stats["divergences"].values[0], np.arange(1, 31))
+    assert (result.posterior["x"].values == [0.5, -0.4]).all()
+
+
+def test_a_divergence_names_the_variable():
+    """Steps that are unstable under the model itself, without a wall."""
+    with pm.Model() as model:
+        pm.Normal("calm", initval=0.1)
+        pm.Normal("steep", 0, 1e-3, initval=1e-4)
+        step = rb.RollbackHMC(sharpness=1, step_size=0.1, n_steps=50, rng=1)
+    _, [stats_] = step.step(model.initial_point())
+    assert stats_["diverging"] and "'steep'" in stats_["warning"].message
+
+
+def test_a_gradient_that_is_not_finite_names_the_variable():
+    with pm.Model() as model:
+        x = pm.Normal("x", initval=0.5)
+        pm.Normal("calm")
+        pm.Potential("root", pm.math.sqrt(x))  # NaN below zero, and not a constraint
+        step = rb.RollbackHMC([x], sharpness=1, step_size=0.5, n_steps=50, rng=1, model=model)
+    messages = []
+    for _ in range(20):
+        point, [stats_] = step.step(model.initial_point())
+        if stats_["diverging"]:
+            assert point["x"] == 0.5
+            messages.append(stats_["warning"].message)
+    assert messages and all("'x'" in message and "finite" in message for message in messages)
