@@ -145,10 +145,14 @@ def _split_guard(term: TensorVariable, scale: float, floor: float) -> Split:
     """A switch at a set of measure zero: a guard, as of ``0 * log(0)``, or an equality."""
     condition, yes, no = term.owner.inputs
     holds = _holds_almost_everywhere(condition, True)
-    branch, other = (yes, no) if holds else (no, yes)
-    if _falls(branch, other, scale, floor):
+    typical, other = (yes, no) if holds else (no, yes)
+    if _falls(typical, other, scale, floor):
         return Split(term, [pt.invert(condition) if holds else condition])
-    return Split(term, [])
+    inner = _split(typical, scale, floor)
+    if not inner.conditions:
+        return Split(term, [])
+    branches = (inner.finite, no) if holds else (yes, inner.finite)
+    return Split(_like(pt.switch(condition, *branches), term), inner.conditions)
 
 
 def _holds_almost_everywhere(condition: Variable, holds: bool) -> bool:
@@ -157,11 +161,14 @@ def _holds_almost_everywhere(condition: Variable, holds: bool) -> bool:
     if is_scalar_op(condition, scalar.EQ, scalar.NEQ):
         unequal = isinstance(node.op.scalar_op, scalar.NEQ) == holds
         return unequal and boolean_test(condition) is None and not is_data(condition)
-    if is_scalar_op(condition, scalar.AND, scalar.OR):
-        both = isinstance(node.op.scalar_op, scalar.AND) == holds
+    product = is_scalar_op(condition, scalar.Mul) and is_indicator(condition)
+    if product or is_scalar_op(condition, scalar.AND, scalar.OR):
+        both = (not isinstance(node.op.scalar_op, scalar.OR)) == holds
         return (all if both else any)(_holds_almost_everywhere(c, holds) for c in node.inputs)
     if is_scalar_op(condition, scalar.Invert):
         return _holds_almost_everywhere(node.inputs[0], not holds)
+    if is_identity(condition):
+        return _holds_almost_everywhere(node.inputs[0], holds)
     return False
 
 

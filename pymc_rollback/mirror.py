@@ -41,7 +41,8 @@ def fold(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:
 
 def _fold_twice(y: TensorVariable, lower: TensorVariable, upper: TensorVariable) -> TensorVariable:
     width = upper - lower
-    x = lower + width - pt.abs(width - pt.mod(pt.abs(y - lower), 2 * width))
+    height = pt.mod(pt.abs(y - lower), 2 * width)
+    x = pt.switch(height <= width, lower + height, upper - (height - width))
     return pt.clip(x, lower, upper)  # against rounding
 
 

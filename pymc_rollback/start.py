@@ -158,8 +158,13 @@ class Start:
         return position
 
     def _reflect(self, position: np.ndarray) -> np.ndarray:
+        """Bring a position back inside its bounds and orders."""
         low, high = 2 * self.lower - position, 2 * self.upper - position
         moved = np.where(
             position < self.lower, low, np.where(position > self.upper, high, position)
         )
-        return self._fold(moved)
+        moved = self._fold(moved)
+        for start, length, direction in self.geometry.runs.reshape(-1, 3):
+            run = slice(int(start), int(start + length))
+            moved[run] = np.sort(moved[run])[:: int(direction)]
+        return moved
