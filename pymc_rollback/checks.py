@@ -37,10 +37,9 @@ def check_region(region: Region) -> None:
     Each joint constraint must have a gradient; each nonlinear one must be met somewhere; the
     affine ones and the bounds of their variables must be met together.
     """
-    start = region.model.initial_point(random_seed=0) if region.joint else {}
     for constraint in region.joint:
         slack = _value_function(
-            region.model, start, constraint.slack, [_sum_gradient, _hinge, _hinge_gradient]
+            region.model, region.start, constraint.slack, [_sum_gradient, _hinge, _hinge_gradient]
         )
         _check_gradient(constraint, slack)
         if not constraint.affine:

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pymc.pytensorf import constant_fold
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.traversal import graph_inputs
+from pytensor.graph.traversal import graph_inputs, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import Alloc, Join, MakeVector
@@ -40,8 +39,17 @@ def constant_value(expression: Variable) -> np.ndarray | None:
         return np.asarray(expression.data)
     if not all(isinstance(v, Constant) for v in graph_inputs([expression])):
         return None
-    [value] = constant_fold([expression])
-    return np.asarray(value)
+    return _evaluate(expression)
+
+
+def _evaluate(expression: Variable) -> np.ndarray:
+    """Value of an expression of constants, node by node: a function would take long to compile."""
+    storage = {v: [v.data] for v in graph_inputs([expression])}
+    for node in toposort([expression]):
+        storage |= {v: [None] for v in node.outputs}
+        ready = {v: [v not in node.outputs] for v in (*node.inputs, *node.outputs)}
+        node.op.make_thunk(node, storage, ready, [], impl="py")()
+    return np.asarray(storage[expression][0])
 
 
 def joined(node: Apply) -> list[Variable]:

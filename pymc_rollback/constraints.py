@@ -83,6 +83,11 @@ class Region:
     joint: tuple[Constraint, ...]
 
     @cached_property
+    def start(self) -> dict[str, np.ndarray]:
+        """A point of the model, under its own transforms; perhaps outside the region."""
+        return self.model.initial_point(random_seed=0)
+
+    @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """Bounds, orders and joint constraints."""
         own = (row for support in self.supports.values() for row in _support_rows(support))

@@ -174,9 +174,10 @@ def _holds_almost_everywhere(condition: Variable, holds: bool) -> bool:
 
 def _falls(branch: Variable, other: Variable, scale: float, floor: float) -> bool:
     """Whether a branch is a constant at or below the floor, and far below the other branch."""
-    low, high = constant_value(branch), constant_value(other)
+    low = constant_value(branch)
     if low is None or not np.all(scale * low <= floor):
         return False
+    high = constant_value(other)
     return high is None or bool(np.all(scale * (high - low) >= -floor))
 
 

@@ -128,8 +128,7 @@ def _slacks_at_start(region: Region) -> list[np.ndarray]:
     function = pytensor.function(
         model.value_vars, slacks, mode="FAST_COMPILE", on_unused_input="ignore"
     )
-    start = model.initial_point(random_seed=0)
-    return function(*(start[v.name] for v in model.value_vars))
+    return function(*(region.start[v.name] for v in model.value_vars))
 
 
 def _shape(shape: tuple[int, ...]) -> str:
