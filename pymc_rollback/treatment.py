@@ -1,8 +1,9 @@
 """Barrier or transform: what is done with each variable, and why.
 
 A bounded variable gets a mirror and a barrier where the joint log density stays finite, with a
-finite slope, up to its wall. Where it does not (a ``Gamma(0.5)``, a scale under a Normal), the
-variable keeps a PyMC transform and is sampled in the same trajectory.
+finite slope, up to its wall. Where it does not (a ``Gamma(0.5)``, a scale under a Normal), or
+where two walls move with other variables and may come as close as they like, the variable keeps a
+PyMC transform and is sampled in the same trajectory.
 """
 
 from collections.abc import Collection
@@ -17,7 +18,7 @@ from pymc.distributions.transforms import _default_transform
 from pymc.logprob.transforms import Transform
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.constraints import Region
+from pymc_rollback.constraints import Region, free_inputs, is_continuous
 from pymc_rollback.support import Support
 from pymc_rollback.values import ValueSpace
 
@@ -52,7 +53,10 @@ class Treatment:
 
 
 def choose_treatments(
-    region: Region, barrier: Collection[str] = (), transform: Collection[str] = ()
+    region: Region,
+    barrier: Collection[str] = (),
+    transform: Collection[str] = (),
+    sharp: Collection[str] = (),
 ) -> dict[str, Treatment]:
     """Decide for each continuous free variable of a region.
 
@@ -62,6 +66,8 @@ def choose_treatments(
         The region of a model.
     barrier, transform
         Names of variables for which the user has decided.
+    sharp
+        Names of variables with a sharpness, which asks for a barrier where there is a choice.
     """
     treatments = {}
     doubtful = []
@@ -79,10 +85,27 @@ def choose_treatments(
             )
             if name not in barrier:
                 doubtful.append(name)
-    walls = _inspect_walls(region, doubtful) if doubtful else {}
-    for name, trouble in walls.items():
-        treatments[name] = _judge(region.walls[name], trouble)
+    for name in [name for name in doubtful if name not in sharp]:
+        moving = _moving(region, region.walls[name])
+        if moving and _transform_of(region.walls[name]) is not None:
+            why = f"its bounds move with {', '.join(moving)}"
+            treatments[name] = Treatment("transform", why, _transform_of(region.walls[name]))
+            doubtful.remove(name)
+    if doubtful:
+        walled = [name for name, t in treatments.items() if t.action in ("barrier", "sort")]
+        approach = _Approach(region, walled)
+        for name in doubtful:
+            treatments[name] = _judge(region.walls[name], approach.trouble(name))
     return {name: treatments[name] for name in region.supports}
+
+
+def _moving(region: Region, support: Support) -> list[str]:
+    """Names of the continuous variables that two bounds depend on; none for a single bound."""
+    if support.lower is None or support.upper is None:
+        return []
+    bounds = (support.lower, support.upper)
+    inputs = (x for bound in bounds for x in free_inputs(region.model, bound))
+    return sorted({x.name for x in inputs if is_continuous(x)})
 
 
 def _kept_reason(support: Support) -> str:
@@ -103,12 +126,6 @@ def _judge(support: Support, trouble: str | None) -> Treatment:
     if transform is None:
         return Treatment("barrier", f"{trouble}, but there is no transform for it")
     return Treatment("transform", trouble, transform)
-
-
-def _inspect_walls(region: Region, names: list[str]) -> dict[str, str | None]:
-    """For each variable, what is wrong with the joint density at its walls; None if nothing."""
-    approach = _Approach(region, names)
-    return {name: approach.trouble(name) for name in names}
 
 
 class _Approach:
@@ -134,12 +151,15 @@ class _Approach:
         self._density = pytensor.function(
             values, [logp, *gradients], mode="FAST_COMPILE", on_unused_input="ignore"
         )
-        self._start = model.initial_point(random_seed=0)
+        self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]
 
     def trouble(self, name: str) -> str | None:
-        """Approach each wall of a variable, first with all its elements, then one by one."""
+        """What is wrong with the density at a variable's walls; None if nothing.
+
+        Approaches each wall first with all elements, then one by one.
+        """
         i = self.names.index(name)
         judged = False
         for x, bounds, others in self._points:

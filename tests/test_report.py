@@ -18,6 +18,7 @@ def description():
         scale = pm.HalfNormal("scale")
         share = pm.Uniform("share", 0, scale)
         pm.Dirichlet("weights", np.ones(3))
+        pm.Exponential("steep", 2)
         rb.constrain("corner", x[0] < 2 * x[1] + 1)
         rb.constrain("ball<b>", pt.sum(x**2) < 25)
         pm.Normal("y", share, scale, observed=[0.2, 0.5])
@@ -26,17 +27,19 @@ def description():
 
 def test_variables_as_data(description):
     rows = {row["name"]: row for row in description.to_dict()["variables"]}
-    assert list(rows) == ["x", "scale", "share", "weights"]
+    assert list(rows) == ["x", "scale", "share", "weights", "steep"]
     assert rows["x"]["shape"] == (2, 3)
     assert rows["x"]["support"] == "real line"
     assert {name: row["action"] for name, row in rows.items()} == {
         "x": "free",
         "scale": "transform",
-        "share": "barrier",
+        "share": "transform",
         "weights": "transform",
+        "steep": "barrier",
     }
     assert "scale = 0" in rows["scale"]["why"]
     assert rows["share"]["support"] == "(0, scale)"
+    assert rows["share"]["why"] == "its bounds move with scale"
 
 
 def test_constraints_as_data(description):

@@ -76,9 +76,15 @@ def test_order_is_sorted_unless_a_tie_has_no_density():
     assert action("cuts", model) == "transform"
 
 
-def test_parent_of_a_bound_keeps_its_transform():
+def test_two_walls_that_move_keep_their_transform():
+    """Under it the density no longer depends on the parent, which can then have a barrier."""
     with pm.Model() as model:
         parent = pm.HalfNormal("parent")
         pm.Uniform("child", 0, parent)
-    assert action("parent", model) == "transform"
-    assert action("child", model) == "barrier"
+        pm.TruncatedNormal("above", lower=parent)
+    region = rb.read_region(model)
+    actions = {name: t.action for name, t in choose_treatments(region).items()}
+    assert actions == {"parent": "barrier", "child": "transform", "above": "barrier"}
+    for wanted in ({"sharp": ["child"]}, {"barrier": ["child"]}):
+        actions = {name: t.action for name, t in choose_treatments(region, **wanted).items()}
+        assert actions == {"parent": "transform", "child": "barrier", "above": "barrier"}
