@@ -1,7 +1,8 @@
 r"""Warm-up: every number that the paper leaves to the user, found while the chain tunes.
 
 - ``step_size`` by dual averaging of the acceptance rate of the dynamics energy;
-- the metric from the variance of the draws, in windows that double;
+- the metric from the variance of the draws (at first, from that and the variance of the slopes),
+  in windows that double;
 - ``pull``, the slope with which the density presses a coordinate against its wall;
 - ``steepness`` :math:`s`, from which the sharpness of a row of the joint constraints follows as
   :math:`\mu_j = s / |\nabla g_j|_{M^{-1}}` at the wall, so that the scale in which a constraint or
@@ -19,8 +20,11 @@ from pymc.step_methods.step_sizes import DualAverageAdaptation, StepSizeState
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.settings import Numbers
 
-FIRST_WINDOW = 20
-"""Draws before the metric is updated for the first time; each window is twice the one before."""
+FIRST_WINDOW = 10
+"""Draws before the metric is updated for the first time; each window is as long as all before."""
+
+EARLY, EARLY_TREEDEPTH = 80, 7
+"""Draws up to which the metric is guessed from slopes, and trajectories are kept short."""
 
 MOST_STEP = 2.0
 """Longest step, in standard deviations: on a flat density nothing else would limit it."""
@@ -96,8 +100,9 @@ class Warmup(WithSamplingState):
     def __init__(self, numbers: Numbers, geometry: Geometry) -> None:
         size = geometry.size
         self.numbers = numbers
-        self.runs = geometry.runs.reshape(-1, 3).astype(int)
+        self.runs = geometry.runs.astype(int)
         self.walled = geometry.reflects
+        self.has_walls = geometry.density.has_walls
         self.variances = np.ones(size) if numbers.variances is None else numbers.variances.copy()
         self.covariance = self.root = np.empty((0, 0))
         self.pull = np.zeros(size)
@@ -132,12 +137,19 @@ class Warmup(WithSamplingState):
         return MOST_STEP if scaled else np.inf
 
     @property
+    def is_early(self) -> bool:
+        """Whether the chain may still be on its way, so that the spread of its draws misleads."""
+        return self.numbers.tunes_metric and self.window_end <= EARLY
+
+    @property
     def steepness(self) -> float:
         """Slope of a boundary term per standard deviation."""
         return float(np.exp(self.log_steepness))
 
     def inner_steps(self, step_size: float) -> int:
         """Inner steps that resolve the walls; one where walls are as sharp as the user says."""
+        if not self.has_walls:
+            return 0
         if not self.numbers.tunes_rows:
             return 1
         return int(np.clip(np.ceil(step_size * self.steepness / RESOLVED), 1, MOST_INNER))
@@ -186,16 +198,17 @@ class Warmup(WithSamplingState):
         variance = square - mean**2
         if self.numbers.tunes_metric:
             spread = variance
-            if self.window_end == FIRST_WINDOW:
-                spread = _guess_variance(variance, slope_square - slope**2)
+            if self.is_early:
+                spread = _guess_variance(variance, slope_square - slope**2, self.has_walls)
             pooled = self._pool(mean, spread)
-            self.variances = np.where(pooled > 0, pooled, self.variances)
+            stuck = not np.any(pooled > 0)  # in a metric so wide that every step leaves the region
+            self.variances = np.where(pooled > 0, pooled, self.variances / (100 if stuck else 1))
             if self.numbers.dense:
                 self.covariance = self._shrink(self.products / self.count - np.outer(mean, mean))
                 self.root = np.linalg.cholesky(np.linalg.inv(self.covariance))
         gradient = (cross - slope * mean) / np.where(variance > 0, variance, np.inf)
         self.pull = self._wall_slope(mean, variance, slope, gradient, lower, upper)
-        self.window_end += 2 * self.count
+        self.window_end *= 2
         self._open_window(self.center)
 
     def _pool(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -264,13 +277,15 @@ class Warmup(WithSamplingState):
         return np.linalg.norm(rows * np.sqrt(self.variances), axis=1)
 
 
-def _guess_variance(position: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def _guess_variance(position: np.ndarray, slope: np.ndarray, has_walls: bool) -> np.ndarray:
     """Variance from that of few draws and of the slopes there, which knows of places not yet seen.
 
-    For a normal density it is right from the first draws on, however slowly they spread.
+    For a normal density it is right from the first draws on, however slowly they spread, or far
+    they come. But slopes know nothing of walls: where there are any, it stays below the variance.
     """
     with np.errstate(all="ignore"):
         guess = np.sqrt(position / slope)
+        guess = 1 / (1 / guess + 1 / position) if has_walls else guess
     return np.where(np.isfinite(guess) & (guess > 0), guess, position)
 
 

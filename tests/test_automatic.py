@@ -150,7 +150,7 @@ def test_dense_metric_learns_a_correlation():
     with model:
         step = rb.RollbackHMC(metric="dense")
         trace = pm.sample(
-            300, tune=300, chains=1, cores=1, step=step, random_seed=1, progressbar=False,
+            300, tune=400, chains=1, cores=1, step=step, random_seed=1, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
     learnt = step.chain.warmup.covariance
