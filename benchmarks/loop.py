@@ -11,29 +11,29 @@ from numba import njit, types
 import pymc_rollback as rb
 from benchmarks.rows import Row
 from pymc_rollback.leapfrog import (
+    MATRIX,
     MODEL,
-    VECTOR,
+    MOMENTUM,
+    SETTING,
     WALLS,
     Setting,
-    State,
     evaluate_model,
     evaluate_walls,
     leapfrog,
     new_state,
 )
 
-SETTING = types.NamedUniTuple(VECTOR, len(Setting._fields), Setting)
-STATE = types.NamedUniTuple(VECTOR, len(State._fields), State)
-LOOP = types.void(MODEL, WALLS, SETTING, STATE, types.float64, types.int64)
+LOOP = types.void(MODEL, WALLS, SETTING, MATRIX, types.float64, types.int64)
+looping = njit(LOOP, error_model="numpy")
 
 
-@njit(LOOP)
+@looping
 def leapfrogs(model, walls, setting, state, step_size, n):
     for _ in range(n):
         leapfrog(model, walls, setting, state, step_size)
 
 
-@njit(LOOP)
+@looping
 def gradients(model, walls, setting, state, step_size, n):
     for _ in range(n):
         evaluate_walls(walls, setting, state)
@@ -71,17 +71,18 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
     with model:
         step = rb.RollbackHMC(sharpness=mu, step_size=step_size, n_steps=1, exact=False)
     functions = step._functions()
-    values = {
-        "sharpness": np.full(2 * size, mu),
-        "inverse_mass": np.ones(size),
-        "lower": np.full(size, -np.inf),
-        "upper": np.full(size, np.inf),
-        "pull": np.zeros(size),
-        "inner": np.ones(1),
-    }
-    setting = Setting(**{name: values.get(name, np.empty(0)) for name in Setting._fields})
+    infinite, nothing = np.full(size, np.inf), np.empty((0, 0))
+    setting = Setting(
+        others=np.empty(0),
+        sharpness=np.full(2 * size, mu),
+        coordinates=np.array([np.ones(size), -infinite, infinite, np.zeros(size)]),
+        dense=nothing,
+        root=nothing,
+        ordered=np.empty((0, 3)),
+        inner=1,
+    )
     state = new_state(np.full(size, 0.5))
-    state.momentum[:] = np.random.default_rng(1).normal(size=size)
+    state[MOMENTUM, :size] = np.random.default_rng(1).normal(size=size)
     gradients(functions.model, functions.walls, setting, state, step_size, 1)
     # side by side, so that a busy machine slows both
     times = np.array(
@@ -93,7 +94,7 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
             for _ in range(repeats)
         ]
     )
-    if not np.all(np.isfinite(state.position)):
+    if not np.all(np.isfinite(state)):
         raise RuntimeError("the trajectory diverged: its time says nothing")
     moved, bare = times.min(0)
     return moved / bare

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from pymc.exceptions import SamplingError
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 
 from pymc_rollback.compiled import Compiled
@@ -12,16 +11,17 @@ from pymc_rollback.leapfrog import Setting
 from pymc_rollback.settings import Numbers
 from pymc_rollback.start import Start
 from pymc_rollback.trajectory import (
-    STATIC,
-    TRIAL,
     Outcome,
+    address_of_trajectory,
+    as_outcome,
     doubling_trajectory,
     endpoint_trajectory,
     ready,
+    repeat_trajectory,
     try_step,
     window_trajectory,
 )
-from pymc_rollback.warmup import Warmup, WarmupState, wall_lengths
+from pymc_rollback.warmup import EARLY_TREEDEPTH, Warmup, WarmupState, wall_lengths
 
 LEAST_INSIDE = 0.4
 """Share of states inside the region below which warm-up has not done its work."""
@@ -48,7 +48,7 @@ class Draw(NamedTuple):
     outcome: Outcome
     last: np.ndarray
     step_size: float
-    inner: int
+    setting: Setting
 
 
 @dataclass_state
@@ -107,33 +107,40 @@ class Chain(WithSamplingState):
         place: Place,
         rng: np.random.Generator,
         tune: bool,
-    ) -> Draw:
-        """Run a trajectory and select the next position from it."""
+        count: int = 1,
+    ) -> list[Draw]:
+        """Run trajectories, and select the next position from each."""
         numbers, geometry = self.numbers, self.geometry
         step_size = self.warmup.step_size(tune)
         setting = self._setting(place, step_size)
-        position = geometry.draw_image(coordinates, *place[1:], numbers.sharpness, rng)
-        last = position.copy()
         doubles = numbers.n_steps is None
         static = window_trajectory if numbers.exact else endpoint_trajectory
-        outcome = ready(doubling_trajectory if doubles else static, STATIC)(
-            functions.model,
-            functions.walls,
+        positions, lasts = np.empty((2, count, geometry.size))
+        outcomes = np.empty((count, len(Outcome._fields)))
+        ready(repeat_trajectory)(
+            address_of_trajectory(doubling_trajectory if doubles else static),
+            *functions.addresses,
             setting,
-            position,
+            geometry.draw_image(coordinates, *place[1:], numbers.sharpness, rng),
             step_size,
-            numbers.max_treedepth if doubles else numbers.n_steps,
+            self._length(tune),
             rng,
-            last,
+            positions,
+            lasts,
+            outcomes,
         )
         functions.interrupt.reraise()
-        if not np.isfinite(outcome.energy):
-            raise SamplingError(
-                "The log density is not finite at the start of a trajectory. "
-                "Try model.debug() to find the variable."
-            )
-        position = geometry.keep_inside(position, setting.lower, setting.upper)
-        return Draw(position, outcome, last, step_size, int(setting.inner[0]))
+        return [
+            Draw(position, as_outcome(row), last, step_size, setting)
+            for position, row, last in zip(positions, outcomes.tolist(), lasts, strict=True)
+        ]
+
+    def _length(self, tune: bool) -> int:
+        """Number of steps of a trajectory, or of its doublings."""
+        if self.numbers.n_steps is not None:
+            return self.numbers.n_steps
+        depth = self.numbers.max_treedepth
+        return min(depth, EARLY_TREEDEPTH) if tune and self.warmup.is_early else depth
 
     def learn(
         self, functions: Compiled, draw: Draw, place: Place, rng: np.random.Generator
@@ -169,6 +176,8 @@ class Chain(WithSamplingState):
 
     def sharpness(self) -> np.ndarray:
         """Sharpness, with the rows that are tuned filled in."""
+        if not self.numbers.tunes_rows:
+            return self.numbers.sharpness
         rows = self.warmup.steepness / self.row_lengths
         tuned = np.concatenate([np.zeros(self.geometry.size), rows])
         return np.where(np.isnan(self.numbers.sharpness), tuned, self.numbers.sharpness)
@@ -181,9 +190,8 @@ class Chain(WithSamplingState):
             self.row_lengths = wall_lengths(self.warmup, self.geometry, position, place.others, rng)
 
         def acceptance(step_size: float) -> float:
-            rate = ready(try_step, TRIAL)(
-                functions.model,
-                functions.walls,
+            rate = ready(try_step)(
+                *functions.addresses,
                 self._setting(place, step_size),
                 position,
                 step_size,
@@ -199,18 +207,16 @@ class Chain(WithSamplingState):
         return np.where(reflects, place.lower, -np.inf), np.where(reflects, place.upper, np.inf)
 
     def _setting(self, place: Place, step_size: float) -> Setting:
+        warmup = self.warmup
         lower, upper = self._reflecting(place)
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
-            inverse_mass=self.warmup.variances,
-            dense=self.warmup.covariance.ravel(),
-            root=self.warmup.root.ravel(),
-            lower=lower,
-            upper=upper,
-            pull=self.warmup.pull,
+            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull]),
+            dense=warmup.covariance,
+            root=warmup.root,
             ordered=self.geometry.runs,
-            inner=np.array([float(self.warmup.inner_steps(step_size))]),
+            inner=warmup.inner_steps(step_size),
         )
 
 

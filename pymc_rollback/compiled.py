@@ -10,6 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.density import Density
-from pymc_rollback.leapfrog import VECTOR, as_model, as_walls
+from pymc_rollback.leapfrog import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 
 
 class Interrupt:
@@ -49,21 +50,30 @@ class Compiled:
     Attributes
     ----------
     model, walls
-        First-class functions for the kernels.
+        Functions for the kernels; None where there are no walls.
     enter, leave
         From the model's values to coordinates and bounds, and back.
     interrupt
         Where an exception of a callback waits.
     data
         The values of data containers that were compiled in.
+    calls_back
+        Whether the kernels call back into Python.
     """
 
     model: Dispatcher
-    walls: Dispatcher
+    walls: Dispatcher | None
     enter: Callable
     leave: Callable
     interrupt: Interrupt
     data: Mapping[SharedVariable, np.ndarray]
+    calls_back: bool
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """Of the model and of the walls, for the kernels; zero for walls that there are not."""
+        walls = 0 if self.walls is None else address_of(self.walls, WALLS)
+        return address_of(self.model, MODEL), walls
 
     def is_stale(self) -> bool:
         """Whether data containers have changed since."""
@@ -87,25 +97,31 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
     kwargs = dict(compile_kwargs or {})
     interrupt = Interrupt()
     values = [density.coordinates, density.others]
-    model_graph = values, [density.log_density()]
-    walls_graph = [*values, density.sharpness], [density.walls()]
-    data = _data(model_graph[1] + walls_graph[1])
+    graphs = [(values, [density.log_density()])]
+    if density.has_walls:
+        graphs.append(([*values, density.sharpness], [density.walls()]))
+    data = _data([output for _, outputs in graphs for output in outputs])
     # fast math rounds differently in fresh and in cached code: the same seed, other draws
     with density.model, config.change_flags(numba__fastmath=False):
         try:
             _require_numba(kwargs)
-            model = _jit(*model_graph, data, kwargs)
-            walls = _jit(*walls_graph, data, kwargs)
+            functions = [_jit(*graph, data, kwargs) for graph in graphs]
+            calls_back = False
         except CannotCompileError as error:
             warnings.warn(
                 f"The kernels call back into Python, which is slower: {error}", stacklevel=3
             )
             kwargs = kwargs if _names_another_mode(kwargs) else {**kwargs, "mode": "CVM"}
-            model = _callback_model(_compile(*model_graph, kwargs), interrupt)
-            walls = _callback_walls(_compile(*walls_graph, kwargs), interrupt)
+            calls_back = True
+            callbacks = (_callback_model, _callback_walls)
+            functions = [
+                callback(_compile(*graph, kwargs), interrupt)
+                for callback, graph in zip(callbacks, graphs, strict=False)
+            ]
         enter = _compile(density.model.value_vars, density.enter(), kwargs)
         leave = _compile(values, density.leave(), kwargs)
-    return Compiled(model, walls, enter, leave, interrupt, data)
+    model, walls = functions if density.has_walls else (*functions, None)
+    return Compiled(model, walls, enter, leave, interrupt, data, calls_back)
 
 
 def _compile(

@@ -98,8 +98,10 @@ class Density:
             [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
         )
         self.size = self.blocks[-1].place.stop
-        self.coordinates = pt.dvector("coordinates")
-        self.others = pt.dvector("others")
+        # known sizes spare the graphs their slices
+        self.coordinates = pt.tensor("coordinates", dtype="float64", shape=(self.size,))
+        others = sum(block.place.stop - block.place.start for block in self.other_blocks)
+        self.others = pt.tensor("others", dtype="float64", shape=(others,))
         self.sharpness = pt.dvector("sharpness")
 
     def _coordinate_shape(self, name: str, start: Mapping, shapes: Mapping) -> tuple[int, ...]:
@@ -156,6 +158,11 @@ class Density:
     def mirrored(self) -> list[tuple[Block, Support]]:
         """The others, whose coordinates are images that the graph folds into their support."""
         return [pair for pair in self.walled if pair not in self.reflected]
+
+    @cached_property
+    def has_walls(self) -> bool:
+        """Whether anything but the drift keeps a trajectory inside."""
+        return bool(self.barriers) or any(support.bounded for _, support in self.mirrored)
 
     def _stays(self, support: Support) -> bool:
         bounds = [b for b in (support.lower, support.upper) if b is not None]

@@ -101,6 +101,11 @@ class Geometry:
 
     # -- bounds and orders
 
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether a draw goes on from the one before, with no other variable or image between."""
+        return not (self.density.other_blocks or self.density.mirrored)
+
     def draw_image(
         self,
         coordinates: np.ndarray,
@@ -110,7 +115,7 @@ class Geometry:
         rng: np.random.Generator,
     ) -> np.ndarray:
         """Draw images of mirrored coordinates, and a permutation of ordered ones."""
-        y = self.keep_inside(coordinates, lower, upper)
+        y = self.keep_inside(coordinates, lower, upper).copy()
         for block, support in self.density.mirrored:
             here = block.place
             mu, low, high = sharpness[here], lower[here], upper[here]
@@ -124,6 +129,8 @@ class Geometry:
     @staticmethod
     def keep_inside(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Move what was rounded onto a bound to the nearest number inside."""
+        if np.all((x > lower) & (x < upper)):
+            return x
         return np.clip(x, np.nextafter(lower, np.inf), np.nextafter(upper, -np.inf))
 
     @cached_property
@@ -144,7 +151,7 @@ class Geometry:
                 direction = 1.0 if support.order == "ascending" else -1.0
                 starts = range(block.place.start, block.place.stop, length)
                 runs += [(start, length, direction) for start in starts]
-        return np.array(runs, dtype=float).ravel()
+        return np.array(runs, dtype=float).reshape(-1, 3)
 
     # -- rows of the boundary terms
 

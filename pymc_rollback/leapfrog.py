@@ -1,7 +1,9 @@
 """The two-speed leapfrog step: the model outside, the walls inside.
 
-Kernels see callables over one raveled vector and import neither PyMC nor PyTensor. Only the
-trajectories, which call everything here, are cached by Numba.
+Kernels see functions over one raveled vector and import neither PyMC nor PyTensor. Only the
+trajectories, into which everything here is inlined, are cached by Numba. A state is one matrix:
+each array that is handed to a function, or taken out of a tuple, costs as much (its reference
+count) as the work on a dozen coordinates.
 """
 
 from collections.abc import Callable
@@ -9,10 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+# with Python's model each division could raise, which keeps Numba from dropping reference counts
+inlined = njit(inline="always", error_model="numpy")
+
 VECTOR = types.float64[::1]
+MATRIX = types.float64[:, ::1]
 
 MODEL = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 2)))
 """``model((position, others)) -> (answer,)``: the gradient, then the log density.
@@ -27,6 +35,35 @@ WALLS = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 3)))
 The energy is that of the boundary, the log weight that with which the position may be selected,
 the slack its smallest.
 """
+
+
+def address_of(function: Dispatcher, kind: types.FunctionType) -> int:
+    """Where the machine code of a model or of walls is; valid as long as the function lives.
+
+    Kernels take addresses: to hand over a function itself takes Numba 0.1 ms a call.
+    """
+    compiled = function.get_compile_result(kind.signature)
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+def function_at(kind: types.FunctionType) -> Callable:
+    """Make the opposite of :func:`address_of`, for kernels."""
+
+    @intrinsic
+    def at(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            pointer = builder.inttoptr(arguments[0], cgutils.voidptr_t)
+            function = cgutils.create_struct_proxy(kind)(context, builder)
+            function.c_addr = function.py_addr = cgutils.get_null_value(cgutils.voidptr_t)
+            function.jit_addr = pointer
+            return function._getvalue()
+
+        return kind(types.intp), generate
+
+    return at
+
+
+model_at, walls_at = function_at(MODEL), function_at(WALLS)
 
 
 def as_model(function: Callable) -> Dispatcher:
@@ -72,11 +109,18 @@ def as_walls(function: Callable) -> Dispatcher:
     return walls
 
 
-LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = range(4)
+POSITION, MOMENTUM, VELOCITY, SLOPE, PUSH = range(5)
+"""Rows of a state. The answers of the model and of the walls fill the last two, to their ends."""
+
+LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
+"""Places in the row of the slope, and three in that of the push."""
+
+INVERSE_MASS, LOWER, UPPER, PULL = range(4)
+"""Rows of what is fixed for each coordinate."""
 
 
 class Setting(NamedTuple):
-    """What stays fixed along a trajectory, as vectors.
+    """What stays fixed along a trajectory.
 
     Attributes
     ----------
@@ -84,64 +128,62 @@ class Setting(NamedTuple):
         Values of variables that other step methods sample.
     sharpness
         ``mu`` of each coordinate's bounds, then of each row of the joint constraints.
-    inverse_mass
-        Diagonal of the inverse mass matrix.
+    coordinates
+        For each coordinate, as rows: the diagonal of the inverse mass matrix; the bounds at which
+        it is reflected while it drifts, infinite where there is none; and a constant slope of the
+        potential that is followed exactly while it drifts, positive towards the lower bound.
     dense, root
-        For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``),
-        raveled; else empty.
-    lower, upper
-        Bounds at which a coordinate is reflected while it drifts; infinite where there is none.
-    pull
-        A constant slope of the potential of each reflected coordinate that is followed exactly
-        while it drifts, positive towards the lower bound.
+        For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
+        else of size zero.
     ordered
         Runs of coordinates that stay in order: start, length and direction of each.
     inner
-        Number of steps under the walls alone in each step, as a vector of one element.
+        Number of steps under the walls alone in each step; zero where there are no walls, which
+        are then never called.
     """
 
     others: NDArray
     sharpness: NDArray
-    inverse_mass: NDArray
+    coordinates: NDArray
     dense: NDArray
     root: NDArray
-    lower: NDArray
-    upper: NDArray
-    pull: NDArray
     ordered: NDArray
-    inner: NDArray
+    inner: int
 
 
-class State(NamedTuple):
-    """A point of a trajectory, with the gradients and levels that belong to its position."""
-
-    position: NDArray
-    momentum: NDArray
-    velocity: NDArray
-    slope: NDArray
-    push: NDArray
-    levels: NDArray
+SETTING = types.NamedTuple([VECTOR, VECTOR, *[MATRIX] * 4, types.int64], Setting)
 
 
 @njit
+def new_state(position):
+    """A state at a position, with everything else to be filled in."""
+    state = np.zeros((5, position.size + 3))
+    state[POSITION, : position.size] = position
+    return state
+
+
+@inlined
 def evaluate_walls(walls, setting, state):
     """Fill in what the walls say about a position."""
-    answer = walls((state.position, setting.others, setting.sharpness))[0]
-    n = state.position.size
-    state.push[:] = answer[:n]
-    state.levels[WALL_ENERGY:] = answer[n:]
+    if setting.inner > 0:
+        position = state[POSITION, : setting.coordinates.shape[1]]
+        answer = walls((position, setting.others, setting.sharpness))[0]
+        for i in range(answer.size):
+            state[PUSH, i] = answer[i]
+    else:
+        state[PUSH, SLACK] = np.inf
 
 
-@njit
+@inlined
 def evaluate_model(model, setting, state):
     """Fill in what the model says about a position."""
-    answer = model((state.position, setting.others))[0]
-    n = state.position.size
-    state.slope[:] = answer[:n]
-    state.levels[LOG_DENSITY] = answer[n]
+    position = state[POSITION, : setting.coordinates.shape[1]]
+    answer = model((position, setting.others))[0]
+    for i in range(answer.size):
+        state[SLOPE, i] = answer[i]
 
 
-@njit
+@inlined
 def leapfrog(model, walls, setting, state, step_size):
     r"""Move a state by one step: half a kick by the model, the walls, half a kick by the model.
 
@@ -154,53 +196,64 @@ def leapfrog(model, walls, setting, state, step_size):
     and preserves volume, costs one gradient of the model, and for ``k = 1`` is the leapfrog of
     the paper.
     """
-    inner = int(setting.inner[0])
-    fine = step_size / inner
-    kick(state.momentum, state.slope, 0.5 * step_size)
-    kick(state.momentum, setting.pull, 0.5 * step_size)
+    fixed, inner = setting.coordinates, setting.inner
+    kick(state, fixed, 0.5 * step_size)
+    if inner == 0:
+        drift(state, setting, step_size)
     for _ in range(inner):
-        kick(state.momentum, state.push, -0.5 * fine)
-        drift(state, setting, fine)
+        push_back(state, fixed, 0.5 * step_size / inner)
+        drift(state, setting, step_size / inner)
         evaluate_walls(walls, setting, state)
-        kick(state.momentum, state.push, -0.5 * fine)
+        push_back(state, fixed, 0.5 * step_size / inner)
     evaluate_model(model, setting, state)
-    kick(state.momentum, state.slope, 0.5 * step_size)
-    kick(state.momentum, setting.pull, 0.5 * step_size)
+    kick(state, fixed, 0.5 * step_size)
 
 
-@njit
-def kick(momentum, force, time):
-    """Add a force to a momentum for some time."""
-    for i in range(momentum.size):
-        momentum[i] += time * force[i]
+@inlined
+def kick(state, fixed, time):
+    """Add the force of the model, but for the pull that the drift follows, for some time."""
+    for i in range(fixed.shape[1]):
+        state[MOMENTUM, i] += time * (state[SLOPE, i] + fixed[PULL, i])
 
 
-@njit
+@inlined
+def push_back(state, fixed, time):
+    """Add the force of the walls for some time."""
+    for i in range(fixed.shape[1]):
+        state[MOMENTUM, i] -= time * state[PUSH, i]
+
+
+@inlined
 def drift(state, setting, time):
     """Move a position with its momentum for some time, reflecting and keeping in order."""
-    position, momentum = state.position, state.momentum
+    fixed, ordered = setting.coordinates, setting.ordered
     find_velocity(state, setting)
-    for i in range(position.size):
-        velocity = state.velocity[i]
-        lower, upper = setting.lower[i], setting.upper[i]
+    for i in range(fixed.shape[1]):
+        position, velocity = state[POSITION, i], state[VELOCITY, i]
+        lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
         if lower == -np.inf and upper == np.inf:
-            position[i] += time * velocity
+            state[POSITION, i] = position + time * velocity
             continue
-        gravity = setting.inverse_mass[i] * setting.pull[i]
-        if gravity > 0:
-            position[i], velocity = fall(position[i], velocity, lower, upper, gravity, time)
-        elif gravity < 0:
-            x, v = fall(-position[i], -velocity, -upper, -lower, -gravity, time)
-            position[i], velocity = -x, -v
-        else:
-            position[i], velocity = reflect(position[i] + time * velocity, velocity, lower, upper)
-        momentum[i] = velocity / setting.inverse_mass[i]
-    for k in range(0, setting.ordered.size, 3):
-        start, length = int(setting.ordered[k]), int(setting.ordered[k + 1])
-        put_in_order(position, momentum, start, length, setting.ordered[k + 2])
+        gravity = inverse_mass * fixed[PULL, i]
+        position, velocity = bounce(position, velocity, lower, upper, gravity, time)
+        state[POSITION, i] = position
+        state[MOMENTUM, i] = velocity / inverse_mass
+    for k in range(ordered.shape[0]):
+        put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2])
 
 
-@njit
+@njit(error_model="numpy")
+def bounce(position, velocity, lower, upper, gravity, time):
+    """Move one coordinate between its bounds for some time, under its pull."""
+    if gravity > 0:
+        return fall(position, velocity, lower, upper, gravity, time)
+    if gravity < 0:
+        x, v = fall(-position, -velocity, -upper, -lower, -gravity, time)
+        return -x, -v
+    return reflect(position + time * velocity, velocity, lower, upper)
+
+
+@njit(error_model="numpy")
 def reflect(position, velocity, lower, upper):
     """Fold a position into its bounds; the velocity flips with every reflection."""
     if upper == np.inf:
@@ -216,7 +269,7 @@ def reflect(position, velocity, lower, upper):
     return lower + (2 * width - height), -velocity
 
 
-@njit
+@njit(error_model="numpy")
 def fall(position, velocity, lower, upper, gravity, time):
     r"""Fall freely between a floor and a ceiling, bouncing off both, for some time.
 
@@ -242,84 +295,61 @@ def fall(position, velocity, lower, upper, gravity, time):
     return min(position, upper), speed if rising else -speed
 
 
-@njit
-def put_in_order(position, momentum, start, length, direction):
+@inlined
+def put_in_order(state, start, length, direction):
     """Sort a run of coordinates, and their momenta with them: neighbours exchange as they meet."""
     for i in range(start + 1, start + length):
-        x, p = position[i], momentum[i]
+        x, p = state[POSITION, i], state[MOMENTUM, i]
         j = i
-        while j > start and direction * position[j - 1] > direction * x:
-            position[j], momentum[j] = position[j - 1], momentum[j - 1]
+        while j > start and direction * state[POSITION, j - 1] > direction * x:
+            state[POSITION, j] = state[POSITION, j - 1]
+            state[MOMENTUM, j] = state[MOMENTUM, j - 1]
             j -= 1
-        position[j], momentum[j] = x, p
+        state[POSITION, j] = x
+        state[MOMENTUM, j] = p
 
 
-@njit
+@inlined
 def find_velocity(state, setting):
     """:math:`v = M^{-1} p`."""
-    n = state.momentum.size
-    if setting.dense.size == 0:
+    fixed, dense = setting.coordinates, setting.dense
+    n = fixed.shape[1]
+    if dense.size == 0:
         for i in range(n):
-            state.velocity[i] = setting.inverse_mass[i] * state.momentum[i]
-        return
-    for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += setting.dense[i * n + j] * state.momentum[j]
-        state.velocity[i] = total
+            state[VELOCITY, i] = fixed[INVERSE_MASS, i] * state[MOMENTUM, i]
+    else:
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                total += dense[i, j] * state[MOMENTUM, j]
+            state[VELOCITY, i] = total
 
 
-@njit
+@inlined
 def draw_momentum(state, setting, rng):
     """Draw a momentum from its normal distribution with the mass as variance."""
-    n = state.momentum.size
-    if setting.root.size == 0:
-        for i in range(n):
-            state.momentum[i] = rng.standard_normal() / np.sqrt(setting.inverse_mass[i])
-        return
-    state.momentum[:] = 0.0
+    fixed, root = setting.coordinates, setting.root
+    n = fixed.shape[1]
     for j in range(n):
         z = rng.standard_normal()
+        if root.size == 0:
+            state[MOMENTUM, j] = z / np.sqrt(fixed[INVERSE_MASS, j])
+            continue
         for i in range(n):
-            state.momentum[i] += setting.root[i * n + j] * z
+            state[MOMENTUM, i] += root[i, j] * z
 
 
-@njit
-def kinetic_energy(state, setting):
-    """:math:`p^T M^{-1} p / 2`."""
+@inlined
+def find_energies(state, setting):
+    """Dynamics and hard energy of a state.
+
+    The first is what the leapfrog conserves, ``-log f + boundary energy + K``; the second what
+    the draws are selected by, ``-log f - log weight + K``, infinite outside the region; with
+    :math:`K = p^T M^{-1} p / 2`.
+    """
     find_velocity(state, setting)
     total = 0.0
-    for i in range(state.momentum.size):
-        total += state.velocity[i] * state.momentum[i]
-    return 0.5 * total
-
-
-@njit
-def dynamics_energy(state, setting):
-    """What the leapfrog conserves: ``-log f + boundary energy + K``."""
-    potential = state.levels[WALL_ENERGY] - state.levels[LOG_DENSITY]
-    return potential + kinetic_energy(state, setting)
-
-
-@njit
-def hard_energy(state, setting):
-    """What the draws are selected by: ``-log f - log weight + K``, infinite outside the region."""
-    potential = -state.levels[LOG_WEIGHT] - state.levels[LOG_DENSITY]
-    return potential + kinetic_energy(state, setting)
-
-
-@njit
-def copy_state(source, target):
-    """Copy a state into another's arrays."""
-    target.position[:] = source.position
-    target.momentum[:] = source.momentum
-    target.slope[:] = source.slope
-    target.push[:] = source.push
-    target.levels[:] = source.levels
-
-
-@njit
-def new_state(position):
-    """A state at a position, with everything else to be filled in."""
-    n = position.size
-    return State(position.copy(), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(4))
+    for i in range(setting.coordinates.shape[1]):
+        total += state[VELOCITY, i] * state[MOMENTUM, i]
+    energy = 0.5 * total - state[SLOPE, LOG_DENSITY]
+    return energy + state[PUSH, WALL_ENERGY], energy - state[PUSH, LOG_WEIGHT]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
@@ -39,7 +40,7 @@ class Numbers:
     max_treedepth: int
     exact: bool
 
-    @property
+    @cached_property
     def tunes_rows(self) -> bool:
         """Whether the sharpness of joint constraints is tuned."""
         return bool(np.any(np.isnan(self.sharpness)))

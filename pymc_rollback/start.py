@@ -164,7 +164,7 @@ class Start:
             position < self.lower, low, np.where(position > self.upper, high, position)
         )
         moved = self._fold(moved)
-        for start, length, direction in self.geometry.runs.reshape(-1, 3):
+        for start, length, direction in self.geometry.runs:
             run = slice(int(start), int(start + length))
             moved[run] = np.sort(moved[run])[:: int(direction)]
         return moved

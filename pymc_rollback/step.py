@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+from pymc.exceptions import SamplingError
 from pymc.initial_point import PointType
 from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
@@ -30,6 +31,9 @@ from pymc_rollback.settings import (
 )
 from pymc_rollback.treatment import Treatment, choose_treatments
 
+AHEAD, AHEAD_SECONDS = 20, 0.002
+"""Draws that are made at once where each takes less than so long: a call costs as much as ten."""
+
 
 @dataclass_state
 class RollbackState(StepMethodState):
@@ -39,6 +43,10 @@ class RollbackState(StepMethodState):
     iteration: int
     divergences: int
     judged: bool
+    ahead: list
+    handed_out: list
+    coordinates: np.ndarray | None
+    place: Place | None
     chain: ChainState
 
 
@@ -150,13 +158,15 @@ class RollbackHMC(BlockedStep):
         region = read_region(model, constraints)
         _check_names("barrier", barrier, region)
         _check_names("transform", transform, region)
-        treatments = choose_treatments(region, barrier, transform) if exact else _untreated(region)
-        start = model.initial_point() if initial_point is None else initial_point
         sharp = set(names)
         if sharpness is None or isinstance(sharpness, Mapping):
             given = set(sharpness or ())
             bounds = {c.bound.variable for c in region.joint if c.bound and c.name in given}
             sharp &= given | bounds
+        treatments = (
+            choose_treatments(region, barrier, transform, sharp) if exact else _untreated(region)
+        )
+        start = region.start if initial_point is None else initial_point
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)
@@ -185,6 +195,10 @@ class RollbackHMC(BlockedStep):
         self.iteration = 0
         self.divergences = 0
         self.judged = False
+        self.ahead: list[Draw] = []
+        self.handed_out: list[np.ndarray] = []
+        self.coordinates = self.place = None
+        self._seconds = np.inf
         self.chain = Chain(self.geometry, self.numbers)
 
     def set_rng(self, rng: RandomGenerator) -> None:
@@ -224,32 +238,71 @@ class RollbackHMC(BlockedStep):
     def step(self, point: PointType) -> tuple[PointType, list[dict[str, Any]]]:
         """Draw the next point of a chain."""
         wall_start, process_start = time.perf_counter(), time.process_time()
-        functions, geometry, chain = self._functions(), self.geometry, self.chain
-        values = (np.asarray(point[name]) for name in geometry.value_names)
-        coordinates, lower, upper = functions.enter(*values)
-        place = Place(geometry.ravel_others(point), lower, upper)
-        if self.iteration == 0 and self.numbers.tunes:
-            coordinates = chain.begin(functions, coordinates, place, self.rng, disperse=self.tune)
-        elif self.iteration == 0:
-            geometry.check_start(point)
-        draw = chain.draw(functions, coordinates, place, self.rng, self.tune)
-        *values, logp = functions.leave(draw.position, place.others)
+        functions = self._functions()
+        if not self._was_handed_out(point):
+            self.ahead, self.place = [], self._enter(functions, point)
+        if not self.ahead:
+            self._draw(functions)
+        draw = self.ahead.pop(0)
+        if not np.isfinite(draw.outcome.energy):
+            raise SamplingError(
+                "The log density is not finite at the start of a trajectory. "
+                "Try model.debug() to find the variable."
+            )
+        self.coordinates = draw.position
+        *values, logp = functions.leave(draw.position, self.place.others)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
+        self.handed_out = [point[v.name] for v in self.vars] if self._goes_ahead else []
         self.divergences += draw.outcome.diverging and not self.tune
         self.iteration += 1
         stats = {
             **self._stats(draw),
             "model_logp": float(logp),
-            "warning": self._warning(functions, draw, place),
+            "warning": self._warning(functions, draw, self.place),
         }
         if self.tune and self.numbers.tunes:
-            chain.learn(functions, draw, place, self.rng)
+            self.chain.learn(functions, draw, self.place, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
         return point, [stats]
+
+    def _was_handed_out(self, point: PointType) -> bool:
+        """Whether a point is the one that was drawn last, so that the chain goes on from there."""
+        return bool(self.handed_out) and all(
+            point[v.name] is value or np.array_equal(point[v.name], value)
+            for v, value in zip(self.vars, self.handed_out, strict=True)
+        )
+
+    def _enter(self, functions: Compiled, point: PointType) -> Place:
+        """Take the coordinates from a point; what surrounds them there."""
+        geometry = self.geometry
+        values = (np.asarray(point[name]) for name in geometry.value_names)
+        self.coordinates, lower, upper = functions.enter(*values)
+        place = Place(geometry.ravel_others(point), lower, upper)
+        if self.iteration == 0 and self.numbers.tunes:
+            self.coordinates = self.chain.begin(
+                functions, self.coordinates, place, self.rng, disperse=self.tune
+            )
+        elif self.iteration == 0:
+            geometry.check_start(point)
+        return place
+
+    def _draw(self, functions: Compiled) -> None:
+        """Draw once, or several times where nothing can happen in between and it takes no time."""
+        fast = self._goes_ahead and not self.tune and self._seconds < AHEAD_SECONDS
+        count = AHEAD if fast else 1
+        start = time.perf_counter()
+        self.ahead = self.chain.draw(
+            functions, self.coordinates, self.place, self.rng, self.tune, count
+        )
+        self._seconds = (time.perf_counter() - start) / count
+
+    @property
+    def _goes_ahead(self) -> bool:
+        return self.geometry.is_alone and not self._functions().calls_back
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
         outcome, numbers = draw.outcome, self.numbers
@@ -263,12 +316,12 @@ class RollbackHMC(BlockedStep):
             "energy_error": outcome.energy_error,
             "n_steps": outcome.steps,
             "step_size": draw.step_size,
-            "sharpness": self.geometry.typical_sharpness(self.chain.sharpness()),
+            "sharpness": self.geometry.typical_sharpness(draw.setting.sharpness),
             "inside": outcome.inside,
             "rollbacks": outcome.rollbacks,
             "tree_depth": outcome.depth,
             "reached_max_treedepth": doubles and outcome.depth == numbers.max_treedepth,
-            "wall_steps": outcome.steps * draw.inner,
+            "wall_steps": outcome.steps * draw.setting.inner,
             "tune": self.tune,
         }
 

@@ -6,31 +6,40 @@ acceptance rate and the divergence check; the *hard* energy, infinite outside th
 selection.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
-from numba.core.typing.templates import Signature
 
 from pymc_rollback.leapfrog import (
-    MODEL,
+    LOWER,
+    MATRIX,
+    MOMENTUM,
+    POSITION,
+    PUSH,
+    SETTING,
     SLACK,
+    UPPER,
     VECTOR,
-    WALLS,
-    Setting,
-    copy_state,
+    address_of,
     draw_momentum,
-    dynamics_energy,
     evaluate_model,
     evaluate_walls,
-    hard_energy,
+    find_energies,
+    function_at,
+    inlined,
     leapfrog,
+    model_at,
     new_state,
+    walls_at,
 )
 
 MOST_ENERGY_ERROR = 1000.0
-"""A trajectory whose dynamics energy spreads wider than this has diverged."""
+"""A trajectory whose dynamics energy rises by more than this has diverged."""
+
+cached = njit(cache=True, error_model="numpy")
 
 
 class Outcome(NamedTuple):
@@ -68,37 +77,20 @@ class Outcome(NamedTuple):
     depth: int
 
 
-SETTING = types.NamedUniTuple(VECTOR, 10, Setting)
+def as_outcome(row: list[float]) -> Outcome:
+    """The outcome that a row of numbers stands for."""
+    kinds = Outcome.__annotations__.values()
+    return Outcome(*(kind(x) for kind, x in zip(kinds, row, strict=True)))
+
+
 RNG = types.npy_rng
-OUTCOME = types.NamedTuple(
-    [
-        types.float64,
-        types.boolean,
-        types.boolean,
-        types.float64,
-        types.float64,
-        types.int64,
-        types.float64,
-        types.int64,
-        types.int64,
-    ],
-    Outcome,
+ADDRESS = types.intp
+STATIC = types.void(
+    ADDRESS, ADDRESS, SETTING, VECTOR, types.float64, types.int64, RNG, VECTOR, VECTOR
 )
-STATIC = OUTCOME(MODEL, WALLS, SETTING, VECTOR, types.float64, types.int64, RNG, VECTOR)
 
 
-def ready(kernel: Dispatcher, signature: Signature) -> Dispatcher:
-    """Compile a kernel, or load it from the cache, for callables of any model.
-
-    Without the signature Numba would compile it anew for every model.
-    """
-    if not kernel.signatures:
-        kernel.compile(signature)
-        kernel.disable_compile()
-    return kernel
-
-
-@njit
+@inlined
 def _start(model, walls, setting, position, rng):
     state = new_state(position)
     evaluate_walls(walls, setting, state)
@@ -107,27 +99,69 @@ def _start(model, walls, setting, position, rng):
     return state
 
 
-TRIAL = types.float64(MODEL, WALLS, SETTING, VECTOR, types.float64, RNG)
+INSIDE, ROLLBACKS, STEPS, ACCEPTED = range(4)
 
 
-@njit(cache=True)
-def try_step(model, walls, setting, position, step_size, rng):
-    """Acceptance rate of a single leapfrog step from a position, which stays as it is."""
-    state = _start(model, walls, setting, position, rng)
-    reference = dynamics_energy(state, setting)
+@inlined
+def _first_tally(state):
+    """Counts over a trajectory that is no more than its start."""
+    tally = np.zeros(4)
+    tally[INSIDE] = state[PUSH, SLACK] > 0
+    return tally
+
+
+@inlined
+def _advance(model, walls, setting, state, step_size, reference, tally):
+    """Move a state by one step, and count what happened; its dynamics and hard energy."""
+    was_inside = state[PUSH, SLACK] > 0
     leapfrog(model, walls, setting, state, step_size)
-    error = dynamics_energy(state, setting) - reference
-    return min(1.0, np.exp(-error)) if np.isfinite(error) else 0.0
+    is_inside = state[PUSH, SLACK] > 0
+    energy, hard = find_energies(state, setting)
+    tally[INSIDE] += is_inside
+    tally[ROLLBACKS] += is_inside and not was_inside
+    tally[STEPS] += 1
+    if np.isfinite(energy):
+        tally[ACCEPTED] += min(1.0, np.exp(reference - energy))
+    return energy, hard
 
 
-@njit(cache=True)
-def endpoint_trajectory(model, walls, setting, position, step_size, n_steps, rng, last):
+@inlined
+def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
+    """Write the fields of an :class:`Outcome`, in their order."""
+    steps = tally[STEPS]
+    outcome[0], outcome[1], outcome[2] = acceptance, moved, diverging
+    outcome[3], outcome[4] = chosen, chosen - initial
+    outcome[5], outcome[6], outcome[7] = steps, tally[INSIDE] / (steps + 1), tally[ROLLBACKS]
+    outcome[8] = depth
+
+
+TRIAL = types.float64(ADDRESS, ADDRESS, SETTING, VECTOR, types.float64, RNG)
+
+
+@cached
+def try_step(model_address, walls_address, setting, position, step_size, rng):
+    """Acceptance rate of a single leapfrog step from a position, which stays as it is."""
+    model, walls = model_at(model_address), walls_at(walls_address)
+    state = _start(model, walls, setting, position, rng)
+    reference, _ = find_energies(state, setting)
+    leapfrog(model, walls, setting, state, step_size)
+    energy, _ = find_energies(state, setting)
+    return min(1.0, np.exp(reference - energy)) if np.isfinite(energy) else 0.0
+
+
+@cached
+def endpoint_trajectory(
+    model_address, walls_address, setting, position, step_size, n_steps, rng, last, outcome
+):
     """The paper's sampler: ``n_steps`` leapfrog steps, then accept or reject the end point.
+
+    A trajectory has diverged where its energy is too far above both its ends, which is the same
+    from either end; one that is twice as far above its start has, or would be rejected.
 
     Parameters
     ----------
-    model, walls
-        The log density and the walls.
+    model_address, walls_address
+        Where the log density and the walls are.
     setting
         What stays fixed.
     position
@@ -136,99 +170,86 @@ def endpoint_trajectory(model, walls, setting, position, step_size, n_steps, rng
         Step size and number of steps.
     rng
         The chain's generator.
-    last
-        Overwritten with the last position reached.
+    last, outcome
+        Overwritten with the last position reached, and with an :class:`Outcome`.
     """
+    model, walls = model_at(model_address), walls_at(walls_address)
     state = _start(model, walls, setting, position, rng)
-    lowest = highest = dynamics_energy(state, setting)
-    initial = hard_energy(state, setting)
-    was_inside = state.levels[SLACK] > 0
-    inside, rollbacks, taken, diverging = int(was_inside), 0, 0, False
-    while taken < n_steps and not diverging:
-        leapfrog(model, walls, setting, state, step_size)
-        taken += 1
-        is_inside = state.levels[SLACK] > 0
-        inside += is_inside
-        rollbacks += is_inside and not was_inside
-        was_inside = is_inside
-        energy = dynamics_energy(state, setting)
-        lowest, highest = min(lowest, energy), max(highest, energy)
-        diverging = not (highest - lowest < MOST_ENERGY_ERROR) or not np.isfinite(energy)
-    last[:] = state.position
-    error = hard_energy(state, setting) - initial
-    acceptance = 0.0 if diverging or np.isnan(error) else min(1.0, np.exp(-error))
+    tally = _first_tally(state)
+    reference, initial = find_energies(state, setting)
+    energy, chosen, highest = reference, initial, reference
+    for _ in range(n_steps):
+        energy, chosen = _advance(model, walls, setting, state, step_size, reference, tally)
+        highest = max(highest, energy)
+        if not (highest - reference < 2 * MOST_ENERGY_ERROR) or not np.isfinite(energy):
+            break
+    last[:] = state[POSITION, : position.size]
+    diverging = not (highest - max(reference, energy) < MOST_ENERGY_ERROR)
+    diverging = diverging or not np.isfinite(energy) or tally[STEPS] < n_steps
+    acceptance = 0.0 if diverging or np.isnan(chosen) else min(1.0, np.exp(initial - chosen))
     moved = rng.random() < acceptance
     if moved:
-        position[:] = state.position
+        position[:] = state[POSITION, : position.size]
     else:
-        error = 0.0
-    share = inside / (taken + 1)
-    return Outcome(acceptance, moved, diverging, initial + error, error, taken, share, rollbacks, 0)
+        chosen = initial
+    _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
 
 
-@njit(cache=True)
-def window_trajectory(model, walls, setting, position, step_size, n_steps, rng, last):
+@cached
+def window_trajectory(
+    model_address, walls_address, setting, position, step_size, n_steps, rng, last, outcome
+):
     """``n_steps`` steps, split at random around the start; the draw is selected from all states.
 
     State ``s`` is selected with a probability proportional to ``exp(-hard energy of s)``, so that
-    one outside the region never is. A window that diverges anywhere is given up whole, from
-    whichever of its states it was started. Parameters as for :func:`endpoint_trajectory`.
+    one outside the region never is. A window whose energies spread too far is given up whole,
+    from whichever of its states it was started. Parameters as for :func:`endpoint_trajectory`.
     """
+    model, walls = model_at(model_address), walls_at(walls_address)
     start = _start(model, walls, setting, position, rng)
-    reference = dynamics_energy(start, setting)
+    tally = _first_tally(start)
+    reference, initial = find_energies(start, setting)
     lowest = highest = reference
-    initial = chosen = hard_energy(start, setting)
+    chosen = initial
     total = -initial
     draw = position.copy()
-    inside, rollbacks, taken, accepted = int(start.levels[SLACK] > 0), 0, 0, 0.0
     moved = diverging = False
     forward = rng.integers(0, n_steps + 1)
-    state = new_state(position)
-    for direction, count in ((1.0, forward), (-1.0, n_steps - forward)):
-        copy_state(start, state)
-        was_inside = start.levels[SLACK] > 0
-        for _ in range(count):
-            if diverging:
-                break
-            leapfrog(model, walls, setting, state, direction * step_size)
-            taken += 1
-            is_inside = state.levels[SLACK] > 0
-            inside += is_inside
-            rollbacks += is_inside and not was_inside
-            was_inside = is_inside
-            energy = dynamics_energy(state, setting)
-            lowest, highest = min(lowest, energy), max(highest, energy)
-            if not (highest - lowest < MOST_ENERGY_ERROR) or not np.isfinite(energy):
-                diverging = True
-                last[:] = state.position
-                break
-            accepted += min(1.0, np.exp(reference - energy))
-            hard = hard_energy(state, setting)
-            total = np.logaddexp(total, -hard)
-            if rng.random() < np.exp(-hard - total):
-                draw[:] = state.position
-                chosen, moved = hard, True
+    state = start.copy()
+    for k in range(n_steps):
+        if k == forward:
+            state[:] = start
+        direction = step_size if k < forward else -step_size
+        energy, hard = _advance(model, walls, setting, state, direction, reference, tally)
+        lowest, highest = min(lowest, energy), max(highest, energy)
+        if not (highest - lowest < MOST_ENERGY_ERROR) or not np.isfinite(energy):
+            diverging = True
+            last[:] = state[POSITION, : position.size]
+            break
+        total = np.logaddexp(total, -hard)
+        if rng.random() < np.exp(-hard - total):
+            draw[:] = state[POSITION, : position.size]
+            chosen, moved = hard, True
     if diverging:
         chosen, moved = initial, False
     else:
         position[:] = draw
-    share = inside / (taken + 1)
-    mean = accepted / max(taken, 1)
-    return Outcome(mean, moved, diverging, chosen, chosen - initial, taken, share, rollbacks, 0)
+    acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
+    _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
 
 
 @njit
 def _has_turned(first, last):
     """Whether either end of a stretch of trajectory no longer moves away from the other.
 
-    Ends are a position and a momentum each, as rows. The distance is that between the folded
-    positions: a sum of momenta, as in the generalised criterion, forgets reflections.
+    Ends are states. The distance is that between the folded positions: a sum of momenta, as in
+    the generalised criterion, forgets reflections.
     """
     at_first = at_last = 0.0
     for i in range(first.shape[1]):
-        distance = last[0, i] - first[0, i]
-        at_first += distance * first[1, i]
-        at_last += distance * last[1, i]
+        distance = last[POSITION, i] - first[POSITION, i]
+        at_first += distance * first[MOMENTUM, i]
+        at_last += distance * last[MOMENTUM, i]
     return at_first <= 0 or at_last <= 0
 
 
@@ -240,9 +261,8 @@ def _turned_along(earlier, later, forward):
 
 @njit
 def _mark(state, end):
-    """Keep the position and momentum of a state."""
-    end[0] = state.position
-    end[1] = state.momentum
+    """Keep the first rows of a state, its position and momentum."""
+    end[:] = state[: end.shape[0]]
 
 
 @njit
@@ -264,56 +284,47 @@ def _checkpoints(leaf):
     return last - ended + 1, last
 
 
-@njit(cache=True)
-def doubling_trajectory(model, walls, setting, position, step_size, max_depth, rng, last):
+@cached
+def doubling_trajectory(
+    model_address, walls_address, setting, position, step_size, max_depth, rng, last, outcome
+):
     """Double the trajectory until it turns; the draw is selected from all its states.
 
     The multinomial No-U-Turn sampler. A half that turns within itself or diverges is given up.
     Parameters as for :func:`endpoint_trajectory`, with the largest number of doublings in place
     of ``n_steps``.
     """
-    n = position.size
+    model, walls = model_at(model_address), walls_at(walls_address)
     start = _start(model, walls, setting, position, rng)
-    reference = dynamics_energy(start, setting)
-    initial = chosen = hard_energy(start, setting)
+    tally = _first_tally(start)
+    reference, initial = find_energies(start, setting)
+    chosen = initial
     total_weight = -initial
-    left, right = new_state(position), new_state(position)
-    copy_state(start, left)
-    copy_state(start, right)
+    left, right = start.copy(), start.copy()
     draw, candidate = position.copy(), position.copy()
-    checkpoints = np.zeros((max_depth + 1, 2, n))
-    here, far, old_seam, new_seam = np.zeros((4, 2, n))
-    inside, rollbacks, taken, accepted = int(start.levels[SLACK] > 0), 0, 0, 0.0
+    checkpoints = np.zeros((max_depth + 1, 2, start.shape[1]))
+    far, old_seam, new_seam = np.zeros((3, 2, start.shape[1]))
     moved = diverging = False
     depth = 0
     while depth < max_depth:
         forward = rng.random() < 0.5
         state = right if forward else left
         direction = step_size if forward else -step_size
-        was_inside = state.levels[SLACK] > 0
         _mark(state, old_seam)
         _mark(left if forward else right, far)
         weight = -np.inf
         half_energy = initial
         turned = False
         for leaf in range(1 << depth):
-            leapfrog(model, walls, setting, state, direction)
-            taken += 1
-            is_inside = state.levels[SLACK] > 0
-            inside += is_inside
-            rollbacks += is_inside and not was_inside
-            was_inside = is_inside
-            energy = dynamics_energy(state, setting)
-            if not (abs(energy - reference) < MOST_ENERGY_ERROR):
+            energy, hard = _advance(model, walls, setting, state, direction, reference, tally)
+            if not (energy - reference < MOST_ENERGY_ERROR) or not np.isfinite(energy):
                 diverging = True
-                last[:] = state.position
+                last[:] = state[POSITION, : position.size]
                 break
-            accepted += min(1.0, np.exp(reference - energy))
-            hard = hard_energy(state, setting)
             if hard < np.inf:
                 weight = np.logaddexp(weight, -hard)
                 if rng.random() < np.exp(-hard - weight):
-                    candidate[:] = state.position
+                    candidate[:] = state[POSITION, : position.size]
                     half_energy = hard
             if leaf == 0:
                 _mark(state, new_seam)
@@ -321,9 +332,8 @@ def doubling_trajectory(model, walls, setting, position, step_size, max_depth, r
             if leaf % 2 == 0:
                 _mark(state, checkpoints[highest])
                 continue
-            _mark(state, here)
             for k in range(highest, lowest - 1, -1):
-                turned = turned or _turned_along(checkpoints[k], here, forward)
+                turned = turned or _turned_along(checkpoints[k], state, forward)
             if turned:
                 break
         if turned or diverging:
@@ -334,15 +344,79 @@ def doubling_trajectory(model, walls, setting, position, step_size, max_depth, r
             chosen, moved = half_energy, True
         total_weight = np.logaddexp(total_weight, weight)
         # the whole, and each half together with the first state of the other
-        _mark(state, here)
         if (
-            _turned_along(far, here, forward)
+            _turned_along(far, state, forward)
             or _turned_along(far, new_seam, forward)
-            or _turned_along(old_seam, here, forward)
+            or _turned_along(old_seam, state, forward)
         ):
             break
     position[:] = draw
-    share = inside / (taken + 1)
-    mean = accepted / max(taken, 1)
-    error = chosen - initial
-    return Outcome(mean, moved, diverging, chosen, error, taken, share, rollbacks, depth)
+    acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
+    _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth)
+
+
+TRAJECTORY = types.FunctionType(STATIC)
+trajectory_at = function_at(TRAJECTORY)
+REPEATED = types.void(ADDRESS, *STATIC.args[:-2], MATRIX, MATRIX, MATRIX)
+
+
+@cached
+def repeat_trajectory(
+    trajectory_address,
+    model_address,
+    walls_address,
+    setting,
+    position,
+    step_size,
+    length,
+    rng,
+    positions,
+    lasts,
+    outcomes,
+):
+    """Run one trajectory after the other.
+
+    Parameters
+    ----------
+    trajectory_address
+        Where the kernel of the trajectories is.
+    model_address, walls_address, setting, position, step_size, length, rng
+        What it is called with.
+    positions, lasts, outcomes
+        Overwritten with the draws, the last positions reached and the outcomes, one a row.
+    """
+    trajectory = trajectory_at(trajectory_address)
+    fixed = setting.coordinates
+    for k in range(positions.shape[0]):
+        trajectory(
+            model_address,
+            walls_address,
+            setting,
+            position,
+            step_size,
+            length,
+            rng,
+            lasts[k],
+            outcomes[k],
+        )
+        for i in range(position.size):
+            # what was rounded onto a bound goes to the nearest number inside
+            if position[i] <= fixed[LOWER, i]:
+                position[i] = np.nextafter(fixed[LOWER, i], np.inf)
+            elif position[i] >= fixed[UPPER, i]:
+                position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
+        positions[k] = position
+
+
+@cache
+def ready(kernel: Dispatcher) -> Dispatcher:
+    """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
+    kernel.compile({try_step: TRIAL, repeat_trajectory: REPEATED}.get(kernel, STATIC))
+    kernel.disable_compile()
+    return kernel
+
+
+@cache
+def address_of_trajectory(kernel: Dispatcher) -> int:
+    """Where the machine code of a trajectory is."""
+    return address_of(ready(kernel), TRAJECTORY)

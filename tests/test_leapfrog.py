@@ -11,23 +11,32 @@ from numba import njit, types
 import pymc_rollback as rb
 from pymc_rollback.leapfrog import (
     LOG_DENSITY,
+    MATRIX,
     MODEL,
-    VECTOR,
+    MOMENTUM,
+    POSITION,
+    PUSH,
+    SETTING,
+    SLACK,
+    SLOPE,
     WALLS,
     Setting,
-    State,
+    address_of,
     as_model,
     as_walls,
-    dynamics_energy,
     evaluate_model,
     evaluate_walls,
+    find_energies,
     leapfrog,
     new_state,
 )
-from pymc_rollback.trajectory import STATIC, endpoint_trajectory, ready, window_trajectory
-
-SETTING = types.NamedUniTuple(VECTOR, len(Setting._fields), Setting)
-STATE = types.NamedUniTuple(VECTOR, len(State._fields), State)
+from pymc_rollback.trajectory import (
+    Outcome,
+    as_outcome,
+    endpoint_trajectory,
+    ready,
+    window_trajectory,
+)
 
 
 @as_model
@@ -95,7 +104,7 @@ def nowhere(position, others, sharpness, push, outcome):
     return 0.0
 
 
-@njit(types.void(MODEL, WALLS, SETTING, STATE, types.float64, types.int64))
+@njit(types.void(MODEL, WALLS, SETTING, MATRIX, types.float64, types.int64))
 def run(model, walls, setting, state, step_size, n):
     evaluate_walls(walls, setting, state)
     evaluate_model(model, setting, state)
@@ -103,28 +112,29 @@ def run(model, walls, setting, state, step_size, n):
         leapfrog(model, walls, setting, state, step_size)
 
 
-@njit(types.float64(STATE, SETTING))
+@njit(types.float64(MATRIX, SETTING))
 def energy(state, setting):
-    return dynamics_energy(state, setting)
+    return find_energies(state, setting)[0]
 
 
 def setting(size=2, sharpness=5.0, inner=1, inverse_mass=(1.0, 2.0), others=()):
     """Plain leapfrog: nothing that reflects, orders or pulls."""
-    values = {
-        "others": np.array(others, float),
-        "sharpness": np.array([sharpness]),
-        "inverse_mass": np.resize(np.array(inverse_mass), size),
-        "lower": np.full(size, -np.inf),
-        "upper": np.full(size, np.inf),
-        "pull": np.zeros(size),
-        "inner": np.array([float(inner)]),
-    }
-    return Setting(**{name: values.get(name, np.empty(0)) for name in Setting._fields})
+    masses = np.resize(np.array(inverse_mass), size)
+    infinite, nothing = np.full(size, np.inf), np.empty((0, 0))
+    return Setting(
+        others=np.array(others, float),
+        sharpness=np.array([sharpness]),
+        coordinates=np.array([masses, -infinite, infinite, np.zeros(size)]),
+        dense=nothing,
+        root=nothing,
+        ordered=np.empty((0, 3)),
+        inner=inner,
+    )
 
 
 def state(position, momentum):
     new = new_state(np.array(position, float))
-    new.momentum[:] = momentum
+    new[MOMENTUM, : len(position)] = momentum
     return new
 
 
@@ -134,10 +144,11 @@ def moved(model, walls, fixed, position, momentum, step_size, n):
     run(model, walls, fixed, point, step_size, 0)
     before = energy(point, fixed)
     run(model, walls, fixed, point, step_size, n)
-    return point.position, point.momentum, energy(point, fixed) - before
+    q, p = point[:2, : len(position)]
+    return q, p, energy(point, fixed) - before
 
 
-POSITION, MOMENTUM = np.array([0.9, 0.8]), np.array([1.1, 0.4])
+Q, P = np.array([0.9, 0.8]), np.array([1.1, 0.4])
 both_speeds = pytest.mark.parametrize("inner", [1, 5])
 
 
@@ -168,27 +179,27 @@ def plain_leapfrog(position, momentum, step_size, n, mu, inverse_mass):
 
 
 def test_one_speed_is_the_leapfrog_of_the_paper():
-    q, p, _ = moved(banana, disk, setting(), POSITION, MOMENTUM, 0.05, 40)
-    expected = plain_leapfrog(POSITION, MOMENTUM, 0.05, 40, 5.0, np.array([1.0, 2.0]))
+    q, p, _ = moved(banana, disk, setting(), Q, P, 0.05, 40)
+    expected = plain_leapfrog(Q, P, 0.05, 40, 5.0, np.array([1.0, 2.0]))
     np.testing.assert_allclose([q, p], expected, rtol=1e-10)
-    two_speeds, _, _ = moved(banana, disk, setting(inner=5), POSITION, MOMENTUM, 0.05, 40)
+    two_speeds, _, _ = moved(banana, disk, setting(inner=5), Q, P, 0.05, 40)
     assert np.max(np.abs(two_speeds - q)) > 1e-4
 
 
 @both_speeds
 def test_one_gradient_of_the_model_a_step(inner):
     fixed = setting(inner=inner, others=[0.0])
-    moved(normal, disk, fixed, POSITION, MOMENTUM, 0.05, 40)
+    moved(normal, disk, fixed, Q, P, 0.05, 40)
     assert fixed.others[0] == 40 + 2  # and one at the start of each run
 
 
 @both_speeds
 def test_reversible(inner):
     fixed = setting(inner=inner)
-    q, p, _ = moved(banana, disk, fixed, POSITION, MOMENTUM, 0.05, 100)
-    assert np.max(np.abs(q - POSITION)) > 0.1
+    q, p, _ = moved(banana, disk, fixed, Q, P, 0.05, 100)
+    assert np.max(np.abs(q - Q)) > 0.1
     q, p, _ = moved(banana, disk, fixed, q, -p, 0.05, 100)
-    np.testing.assert_allclose([q, -p], [POSITION, MOMENTUM], atol=1e-10)
+    np.testing.assert_allclose([q, -p], [Q, P], atol=1e-10)
 
 
 @both_speeds
@@ -200,7 +211,7 @@ def test_preserves_volume(inner):
         q, p, _ = moved(banana, disk, fixed, z[:2], z[2:], 0.1, 7)
         return np.concatenate([q, p])
 
-    start = np.concatenate([POSITION, MOMENTUM])
+    start = np.concatenate([Q, P])
     columns = [(flow(start + h * e) - flow(start - h * e)) / (2 * h) for e in np.eye(4)]
     assert abs(np.linalg.det(np.array(columns)) - 1) < 1e-6
     assert np.max(np.abs(np.array(columns) - np.eye(4))) > 0.5
@@ -210,7 +221,7 @@ def test_preserves_volume(inner):
 def test_energy_error_is_of_second_order(inner):
     sizes = 0.04 / 2.0 ** np.arange(4)
     errors = [
-        abs(moved(banana, disk, setting(inner=inner), POSITION, MOMENTUM, eps, round(1 / eps))[2])
+        abs(moved(banana, disk, setting(inner=inner), Q, P, eps, round(1 / eps))[2])
         for eps in sizes
     ]
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
@@ -226,8 +237,8 @@ def test_reflection_of_figure_2b(height):
     momenta, heights = [], []
     for _ in range(400):
         run(normal, floor, fixed, point, 0.002, 1)
-        momenta.append(point.momentum.copy())
-        heights.append(point.position[1])
+        momenta.append(point[MOMENTUM, :2].copy())
+        heights.append(point[POSITION, 1])
     # just outside the reach of the wall, on the way in and on the way out
     near = np.flatnonzero(np.array(heights) < 8e-3)
     before, after = momenta[near[0] - 1], momenta[near[-1] + 1]
@@ -258,12 +269,14 @@ def test_a_step_beyond_the_stability_limit_breaks_it():
 
 def draws(kernel, model, walls, fixed, start, step_size, n_steps, n, seed=1):
     """Successive draws and outcomes."""
-    kernel, rng = ready(kernel, STATIC), np.random.default_rng(seed)
-    position = np.array(start, float)
+    kernel, rng = ready(kernel), np.random.default_rng(seed)
+    functions = address_of(model, MODEL), address_of(walls, WALLS)
+    position, outcome = np.array(start, float), np.empty(len(Outcome._fields))
     positions, outcomes = [], []
     for _ in range(n):
         last = position.copy()
-        outcomes.append(kernel(model, walls, fixed, position, step_size, n_steps, rng, last))
+        kernel(*functions, fixed, position, step_size, n_steps, rng, last, outcome)
+        outcomes.append(as_outcome(outcome.tolist()))
         positions.append(position.copy())
     return np.array(positions), outcomes
 
@@ -314,7 +327,9 @@ def test_generators_reproduce():
 
 
 def test_levels_belong_to_the_position():
-    point = state(POSITION, MOMENTUM)
+    point = state(Q, P)
     run(banana, disk, setting(inner=3), point, 0.05, 11)
-    [answer] = banana(point.position, np.empty(0))
-    np.testing.assert_array_equal([*point.slope, point.levels[LOG_DENSITY]], answer)
+    [answer] = banana(point[POSITION, :2].copy(), np.empty(0))
+    assert np.array_equal([*point[SLOPE, :2], point[SLOPE, LOG_DENSITY]], answer)
+    slack = 2 - np.sum(point[POSITION, :2] ** 2)
+    np.testing.assert_allclose(point[PUSH, SLACK], slack)
