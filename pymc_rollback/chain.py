@@ -79,6 +79,7 @@ class Chain(WithSamplingState):
         self.row_lengths = np.ones(numbers.sharpness.size - geometry.size)
         self.warmup = Warmup(numbers, geometry)
         self.before: list[ChainState] = []
+        self._turned: tuple[np.ndarray, np.ndarray] | None = None
 
     def begin(
         self,
@@ -202,20 +203,33 @@ class Chain(WithSamplingState):
 
         self.warmup.search_step(acceptance)
 
+    def _turns(self) -> np.ndarray:
+        """What a reflection at each plane does in the present metric; made once for each."""
+        if self._turned is None or self._turned[0] is not self.warmup.variances:
+            rows = self.geometry.planes[:-1].T
+            moved = self.warmup.apply_metric(rows)
+            gram = moved @ rows.T
+            own = np.diag(gram)[:, None]
+            turns = np.c_[moved / own, gram / own, own]
+            self._turned = self.warmup.variances, np.ascontiguousarray(turns)
+        return self._turned[1]
+
     def _reflecting(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         reflects = self.geometry.reflects
         return np.where(reflects, place.lower, -np.inf), np.where(reflects, place.upper, np.inf)
 
     def _setting(self, place: Place, step_size: float) -> Setting:
-        warmup = self.warmup
+        warmup, geometry = self.warmup, self.geometry
         lower, upper = self._reflecting(place)
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
-            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull]),
+            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull, geometry.planar]),
+            planes=geometry.planes,
+            turns=self._turns(),
             dense=warmup.covariance,
             root=warmup.root,
-            ordered=self.geometry.runs,
+            ordered=geometry.runs,
             inner=warmup.inner_steps(step_size),
         )
 

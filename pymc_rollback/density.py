@@ -5,6 +5,7 @@ transformed values of those that keep a transform, and the others as they are. V
 step methods sample enter as a second vector, not as constants.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +13,12 @@ from functools import cached_property
 import numpy as np
 import pytensor.tensor as pt
 from pymc.logprob.transforms import Transform
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.barrier import boundary_term
-from pymc_rollback.constraints import Constraint, Region, free_inputs
+from pymc_rollback.constraints import Constraint, Region, free_inputs, value_ancestors
 from pymc_rollback.mirror import fold, image_energy, within_reach
 from pymc_rollback.support import Support
 from pymc_rollback.treatment import Treatment
@@ -65,7 +67,7 @@ class Density:
         Whether bounded variables are kept inside and states outside the region have no weight,
         or (as in the paper) the smoothed density is the target.
     sharp
-        Names of the variables whose bounds have a sharpness, and so a barrier.
+        Names of the variables and constraints that have a sharpness, and so a barrier.
     """
 
     def __init__(
@@ -111,13 +113,38 @@ class Density:
     @cached_property
     def barriers(self) -> list[Constraint]:
         """Constraints with a boundary term of their own, besides the mirrors' image energy."""
-        return [c for c in self.region if self._has_barrier(c)]
+        return [c for c in self.region if self._concerns(c) and c not in self.planes]
 
-    def _has_barrier(self, constraint: Constraint) -> bool:
+    @cached_property
+    def planes(self) -> list[Constraint]:
+        """Affine constraints at which trajectories are reflected, as they are at bounds.
+
+        They must stay where they are, as long as data and other variables may change.
+        """
+        sorted_ = {b.name for b, support in self.walled if support.order is not None}
+        elsewhere = {b.name for b, _ in self.mirrored} | self.transformed | sorted_
+        straight = set(self.names) - elsewhere
+        return [
+            c
+            for c in self.region.joint
+            if self.exact
+            and c.affine
+            and self._concerns(c)
+            and {x.name for x in free_inputs(self.model, c.slack)} <= straight
+            and not self._has_data(c.slack)
+            and self.sharp.isdisjoint({c.name, owner_of(c.name)})
+        ]
+
+    def _has_data(self, expression: TensorVariable) -> bool:
+        inputs = value_ancestors(expression, blockers=self.model.basic_RVs)
+        return any(isinstance(x, SharedVariable) for x in inputs)
+
+    def _concerns(self, constraint: Constraint) -> bool:
+        """Whether trajectories could leave a constraint but for a barrier or a plane."""
         names = {x.name for x in free_inputs(self.model, constraint.slack)} & set(self.names)
         if constraint.kind == "joint":
             return bool(names) and constraint not in self.absorbed
-        owner = constraint.name.rsplit(".", 1)[0]
+        owner = owner_of(constraint.name)
         if owner in self.names:
             return not self.exact and owner not in self.transformed
         # a bound of another step's variable is a wall for ours, unless its transform keeps it
@@ -161,7 +188,7 @@ class Density:
 
     @cached_property
     def has_walls(self) -> bool:
-        """Whether anything but the drift keeps a trajectory inside."""
+        """Whether anything but the drift keeps trajectories inside."""
         return bool(self.barriers) or any(support.bounded for _, support in self.mirrored)
 
     def _stays(self, support: Support) -> bool:
@@ -276,6 +303,14 @@ class Density:
         others = {v: taken[v.name] for v in self.model.value_vars if v.name in taken}
         known = {**dict(zip(own, values, strict=True)), **others}
         return [*values, *clone_replace([self.model.logp()], known)]
+
+
+def owner_of(constraint: str) -> str:
+    """Name of the Potential or variable that a constraint comes from.
+
+    "disk[0]" belongs to the Potential "disk", "x.lower" to the variable "x".
+    """
+    return re.sub(r"(\[\d+\]|\.\w+)$", "", constraint)
 
 
 def _forward(rv: TensorVariable, transform: Transform | None) -> TensorVariable:

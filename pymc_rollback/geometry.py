@@ -1,6 +1,5 @@
 """The region in terms of the coordinates, in numbers: slacks, images, walls by name."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
@@ -11,7 +10,7 @@ from pymc.exceptions import SamplingError
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.constraints import Constraint, free_inputs
-from pymc_rollback.density import LEAST_SHARPNESS, Density
+from pymc_rollback.density import LEAST_SHARPNESS, Density, owner_of
 from pymc_rollback.mirror import draw_image
 
 
@@ -87,9 +86,7 @@ class Geometry:
         start = self.size
         rows = {c.name: slack.size for c, slack in self._slacks_of(density.start)}
         for constraint in density.barriers:
-            # "disk[0]" belongs to the Potential "disk", "x.lower" to the variable "x"
-            owner = re.sub(r"(\[\d+\]|\.\w+)$", "", constraint.name)
-            names = tuple(dict.fromkeys((constraint.name, owner)))
+            names = tuple(dict.fromkeys((constraint.name, owner_of(constraint.name))))
             walls.append((names, slice(start, start + rows[constraint.name])))
             start += rows[constraint.name]
         return walls
@@ -153,13 +150,34 @@ class Geometry:
                 runs += [(start, length, direction) for start in starts]
         return np.array(runs, dtype=float).reshape(-1, 3)
 
+    @cached_property
+    def planes(self) -> np.ndarray:
+        """Slacks ``A x + c`` of the planes, in units of length: ``A`` transposed over ``c``."""
+        first = self.barrier_rows
+        zero, others = np.zeros(self.size), np.empty(0)
+        if not self.density.planes:
+            return np.empty((self.size + 1, 0))
+        rows = np.c_[self.row_gradients(zero, others), self.row_slacks(zero, others)][first:]
+        return np.ascontiguousarray((rows / np.linalg.norm(rows[:, :-1], axis=1)[:, None]).T)
+
+    @cached_property
+    def planar(self) -> np.ndarray:
+        """Which coordinates planes concern."""
+        return np.any(self.planes[:-1] != 0, axis=1)
+
+    @cached_property
+    def barrier_rows(self) -> int:
+        """Number of rows of the barriers, which come before those of the planes."""
+        slacks = self._slacks_of(self.density.start)
+        return sum(slack.size for c, slack in slacks if c in self.density.barriers)
+
     # -- rows of the boundary terms
 
     @cached_property
     def is_affine(self) -> bool:
         """Whether every row is affine in the coordinates."""
         plain = not self.density.transformed and not self.density.mirrored
-        return plain and all(c.affine for c in self.density.barriers)
+        return plain and all(c.affine for c in self._walls)
 
     def row_slacks(self, position: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Slacks of all rows at a position."""
@@ -187,8 +205,8 @@ class Geometry:
     def named_slacks(
         self, position: np.ndarray, others: np.ndarray
     ) -> list[tuple[str, np.ndarray]]:
-        """Slacks of each barrier's rows at a position."""
-        names = [c.name for c in self.density.barriers]
+        """Slacks of the rows of each barrier, then of each plane, at a position."""
+        names = [c.name for c in self._walls]
         return list(zip(names, self._slacks(position, others), strict=True))
 
     @cached_property
@@ -211,8 +229,11 @@ class Geometry:
 
     @cached_property
     def _rows(self) -> list[TensorVariable]:
-        barriers = self.density.barriers
-        return self.density.place([c.slack for c in barriers]) if barriers else []
+        return self.density.place([c.slack for c in self._walls]) if self._walls else []
+
+    @cached_property
+    def _walls(self) -> list[Constraint]:
+        return [*self.density.barriers, *self.density.planes]
 
     def _gradient(self, total: TensorVariable) -> TensorVariable:
         return pt.grad(total, self.density.coordinates, disconnected_inputs="ignore")

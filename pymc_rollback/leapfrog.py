@@ -115,8 +115,14 @@ POSITION, MOMENTUM, VELOCITY, SLOPE, PUSH = range(5)
 LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
 """Places in the row of the slope, and three in that of the push."""
 
-INVERSE_MASS, LOWER, UPPER, PULL = range(4)
+INVERSE_MASS, LOWER, UPPER, PULL, PLANAR = range(5)
 """Rows of what is fixed for each coordinate."""
+
+MOST_CONTACTS = 10_000
+"""Most reflections between planes in a drift; a trajectory that needs more is given up."""
+
+TOUCHING = 1e-12
+"""Slack of a plane, relative to its terms, that rounding may hide."""
 
 
 class Setting(NamedTuple):
@@ -130,8 +136,14 @@ class Setting(NamedTuple):
         ``mu`` of each coordinate's bounds, then of each row of the joint constraints.
     coordinates
         For each coordinate, as rows: the diagonal of the inverse mass matrix; the bounds at which
-        it is reflected while it drifts, infinite where there is none; and a constant slope of the
-        potential that is followed exactly while it drifts, positive towards the lower bound.
+        it is reflected while it drifts, infinite where there is none; a constant slope of the
+        potential that is followed exactly while it drifts, positive towards the lower bound; and
+        whether a plane concerns it.
+    planes
+        Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
+    turns
+        How a velocity and the rates of all slacks change, by twice the rate of a slack, at its
+        plane: rows of ``A M^-1`` and ``A M^-1 A^T`` over the latter's diagonal.
     dense, root
         For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
         else of size zero.
@@ -145,13 +157,15 @@ class Setting(NamedTuple):
     others: NDArray
     sharpness: NDArray
     coordinates: NDArray
+    planes: NDArray
+    turns: NDArray
     dense: NDArray
     root: NDArray
     ordered: NDArray
     inner: int
 
 
-SETTING = types.NamedTuple([VECTOR, VECTOR, *[MATRIX] * 4, types.int64], Setting)
+SETTING = types.NamedTuple([VECTOR, VECTOR, *[MATRIX] * 6, types.int64], Setting)
 
 
 @njit
@@ -228,7 +242,11 @@ def drift(state, setting, time):
     """Move a position with its momentum for some time, reflecting and keeping in order."""
     fixed, ordered = setting.coordinates, setting.ordered
     find_velocity(state, setting)
+    if setting.planes.shape[1] > 0:
+        drift_between_planes(state, fixed, setting.planes, setting.turns, time)
     for i in range(fixed.shape[1]):
+        if fixed[PLANAR, i] > 0:
+            continue
         position, velocity = state[POSITION, i], state[VELOCITY, i]
         lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
         if lower == -np.inf and upper == np.inf:
@@ -251,6 +269,73 @@ def bounce(position, velocity, lower, upper, gravity, time):
         x, v = fall(-position, -velocity, -upper, -lower, -gravity, time)
         return -x, -v
     return reflect(position + time * velocity, velocity, lower, upper)
+
+
+@njit(error_model="numpy")
+def drift_between_planes(state, fixed, planes, turns, time):
+    r"""Move the coordinates that planes concern for some time, from one contact to the next.
+
+    At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
+    keeps the kinetic energy. Where rounding leaves it open on which side of a plane the motion
+    ends, the position is not a number, and the trajectory ends.
+    """
+    n, m = fixed.shape[1], planes.shape[1]
+    sign, left = (1.0, time) if time > 0 else (-1.0, -time)
+    slack, rate = planes[n].copy(), np.zeros(m)
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            for j in range(m):
+                slack[j] += planes[i, j] * state[POSITION, i]
+                rate[j] += planes[i, j] * sign * state[VELOCITY, i]
+    for _ in range(MOST_CONTACTS):
+        span, plane, bound = first_contact(state, fixed, slack, rate, sign, left)
+        left -= span
+        for j in range(m):
+            slack[j] += span * rate[j]
+        for i in range(n):
+            if fixed[PLANAR, i] > 0:
+                state[POSITION, i] += span * sign * state[VELOCITY, i]
+        if plane >= 0:
+            twice = 2 * rate[plane]
+            turned = twice / turns[plane, n + m]
+            slack[plane] = 0.0
+            for j in range(m):
+                rate[j] -= twice * turns[plane, n + j]
+            for i in range(n):
+                if fixed[PLANAR, i] > 0:
+                    state[VELOCITY, i] -= sign * twice * turns[plane, i]
+                    state[MOMENTUM, i] -= sign * turned * planes[i, plane]
+        elif bound >= 0:
+            for j in range(m):
+                rate[j] -= 2 * planes[bound, j] * sign * state[VELOCITY, bound]
+            ends = fixed[LOWER, bound], fixed[UPPER, bound]
+            state[POSITION, bound] = ends[int(sign * state[VELOCITY, bound] > 0)]
+            state[VELOCITY, bound] *= -1
+            state[MOMENTUM, bound] *= -1
+        else:
+            break
+    largest = 0.0
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            largest = max(largest, abs(state[POSITION, i]))
+    for j in range(m):
+        if not (slack[j] > TOUCHING * (abs(planes[n, j]) + largest)) or left > 0:
+            state[POSITION, 0] = np.nan
+
+
+@njit(error_model="numpy")
+def first_contact(state, fixed, slack, rate, sign, left):
+    """Time of the first contact, and the plane or the coordinate's bound: -1 for neither."""
+    plane = bound = -1
+    for j in range(slack.size):
+        if rate[j] < 0 and max(slack[j], 0.0) < -rate[j] * left:
+            left, plane = max(slack[j], 0.0) / -rate[j], j
+    for i in range(fixed.shape[1]):
+        velocity = sign * state[VELOCITY, i]
+        ahead = fixed[UPPER, i] if velocity > 0 else fixed[LOWER, i]
+        if fixed[PLANAR, i] > 0 and abs(ahead - state[POSITION, i]) < abs(velocity) * left:
+            left, plane, bound = abs(ahead - state[POSITION, i]) / abs(velocity), -1, i
+    return left, plane, bound
 
 
 @njit(error_model="numpy")

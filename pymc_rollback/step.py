@@ -158,11 +158,11 @@ class RollbackHMC(BlockedStep):
         region = read_region(model, constraints)
         _check_names("barrier", barrier, region)
         _check_names("transform", transform, region)
-        sharp = set(names)
-        if sharpness is None or isinstance(sharpness, Mapping):
-            given = set(sharpness or ())
-            bounds = {c.bound.variable for c in region.joint if c.bound and c.name in given}
-            sharp &= given | bounds
+        if isinstance(sharpness, Mapping) or sharpness is None:
+            sharp = set(sharpness or ())
+            sharp |= {c.bound.variable for c in region.joint if c.bound and c.name in sharp}
+        else:
+            sharp = {*names, *(c.name for c in region.joint)}
         treatments = (
             choose_treatments(region, barrier, transform, sharp) if exact else _untreated(region)
         )

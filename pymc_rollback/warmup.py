@@ -102,6 +102,7 @@ class Warmup(WithSamplingState):
         self.numbers = numbers
         self.runs = geometry.runs.astype(int)
         self.walled = geometry.reflects
+        self.planar = geometry.planar
         self.has_walls = geometry.density.has_walls
         self.variances = np.ones(size) if numbers.variances is None else numbers.variances.copy()
         self.covariance = self.root = np.empty((0, 0))
@@ -249,7 +250,8 @@ class Warmup(WithSamplingState):
             at_upper = slope + gradient * to_upper
         presses_low = np.isfinite(lower) & (to_lower <= to_upper) & (at_lower > least)
         presses_high = np.isfinite(upper) & (to_upper < to_lower) & (at_upper < -least)
-        return np.where(presses_low, at_lower, np.where(presses_high, at_upper, 0.0))
+        pull = np.where(presses_low, at_lower, np.where(presses_high, at_upper, 0.0))
+        return np.where(self.planar, 0.0, pull)  # between planes motion is straight
 
     def search_step(self, acceptance: Callable[[float], float]) -> None:
         """Double or halve the step size until a single step crosses the wanted acceptance rate.
@@ -270,11 +272,13 @@ class Warmup(WithSamplingState):
             step_size = further
         self.restart_step(step_size)
 
+    def apply_metric(self, rows: np.ndarray) -> np.ndarray:
+        """The inverse mass matrix times some vectors, one a row."""
+        return rows @ self.covariance if self.covariance.size else rows * self.variances
+
     def lengths(self, rows: np.ndarray) -> np.ndarray:
         r"""Lengths :math:`|\nabla g_j|_{M^{-1}}` of gradients, one a row."""
-        if self.covariance.size:
-            return np.sqrt(np.maximum(np.einsum("ji,ik,jk->j", rows, self.covariance, rows), 0.0))
-        return np.linalg.norm(rows * np.sqrt(self.variances), axis=1)
+        return np.sqrt(np.maximum(np.sum(self.apply_metric(rows) * rows, axis=1), 0.0))
 
 
 def _guess_variance(position: np.ndarray, slope: np.ndarray, has_walls: bool) -> np.ndarray:
@@ -301,14 +305,14 @@ def wall_lengths(
     A gradient that is constant is taken where the chain is. Else that of several points around
     is taken at which the wall is nearest, by the row's slack over its length.
     """
-    spread = np.sqrt(warmup.variances)
-    best = np.full(geometry.row_slacks(position, others).size, np.inf)
+    spread, rows = np.sqrt(warmup.variances), geometry.barrier_rows
+    best = np.full(rows, np.inf)
     lengths = np.ones_like(best)
     for scale in (0.0,) if geometry.is_affine else WALL_SEARCH:
         near = position + scale * spread * rng.normal(size=position.size)
-        found = warmup.lengths(geometry.row_gradients(near, others))
+        found = warmup.lengths(geometry.row_gradients(near, others)[:rows])
         with np.errstate(all="ignore"):
-            distance = np.abs(geometry.row_slacks(near, others)) / found
+            distance = np.abs(geometry.row_slacks(near, others)[:rows]) / found
         better = np.isfinite(found) & (found > 0) & (distance < best)
         best, lengths = np.where(better, distance, best), np.where(better, found, lengths)
     return lengths

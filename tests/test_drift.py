@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from pymc_rollback.leapfrog import MOMENTUM, POSITION, fall, new_state, put_in_order, reflect
+from pymc_rollback.leapfrog import (
+    MOMENTUM,
+    POSITION,
+    VELOCITY,
+    drift_between_planes,
+    fall,
+    new_state,
+    put_in_order,
+    reflect,
+)
 
 
 def fall_slowly(position, velocity, lower, upper, gravity, time, n=20000):
@@ -42,3 +51,80 @@ def test_neighbours_exchange_their_momenta(direction):
     order = [0, 2, 3, 1, 4] if direction > 0 else [0, 1, 3, 2, 4]
     assert state[POSITION, :5].tolist() == position[order].tolist()
     assert state[MOMENTUM, :5].tolist() == order
+
+
+MASSES = np.array([1.0, 2.0, 0.5])
+ROWS = np.array([[1.0, -1.0, 0.0], [-0.6, 0.0, -0.8], [0.0, 1.0, 1.0]])
+OFFSETS = np.array([1.0, 1.5, 2.0])
+LOWER, UPPER = np.array([-0.5, -np.inf, -np.inf]), np.array([np.inf, 0.7, np.inf])
+
+
+def between_planes(position, momentum, time):
+    """Position and momentum after some time in a wedge of three planes and two bounds."""
+    moved = ROWS / MASSES
+    gram = moved @ ROWS.T
+    own = np.diag(gram)[:, None]
+    state = new_state(np.array(position, float))
+    state[MOMENTUM, :3] = momentum
+    state[VELOCITY, :3] = momentum / MASSES
+    fixed = np.array([1 / MASSES, LOWER, UPPER, np.zeros(3), np.ones(3)])
+    turns = np.ascontiguousarray(np.c_[moved / own, gram / own, own])
+    drift_between_planes(state, fixed, np.vstack([ROWS.T, OFFSETS]), turns, time)
+    return state[POSITION, :3].copy(), state[MOMENTUM, :3].copy()
+
+
+def walls_of_the_wedge():
+    """Normals and offsets of all five walls."""
+    normals = np.vstack([ROWS, [1.0, 0, 0], [0, -1.0, 0]])
+    return normals, np.r_[OFFSETS, -LOWER[0], UPPER[1]]
+
+
+def between_planes_slowly(position, momentum, time, n=40000):
+    """Small straight steps; a wall that was crossed turns the momentum."""
+    normals, offsets = walls_of_the_wedge()
+    q, p = np.array(position), np.array(momentum)
+    for _ in range(n):
+        q = q + time / n * p / MASSES
+        for a in normals[normals @ q + offsets < 0]:
+            if a @ (p / MASSES) < 0:
+                p = p - 2 * a * (a @ (p / MASSES)) / (a @ (a / MASSES))
+    return q, p
+
+
+START = np.array([0.2, -0.1, 0.3]), np.array([1.3, -2.1, 0.9])
+
+
+def test_motion_between_planes():
+    q, p = between_planes(*START, 3.0)
+    slow = between_planes_slowly(*START, 3.0)
+    np.testing.assert_allclose([q, p], slow, atol=5e-3)
+    # the control: straight motion is long outside
+    normals, offsets = walls_of_the_wedge()
+    assert np.min(normals @ (START[0] + 3.0 * START[1] / MASSES) + offsets) < -1
+    assert np.min(normals @ q + offsets) > 0
+
+
+def test_motion_between_planes_is_reversible_and_keeps_the_energy():
+    q, p = between_planes(*START, 7.0)
+    np.testing.assert_allclose(np.sum(p**2 / MASSES), np.sum(START[1] ** 2 / MASSES))
+    np.testing.assert_allclose(between_planes(q, p, -7.0), START, atol=1e-11)
+    back, turned = between_planes(q, -p, 7.0)
+    np.testing.assert_allclose([back, -turned], START, atol=1e-11)
+
+
+def test_motion_between_planes_keeps_volume():
+    h, start = 1e-6, np.concatenate(START)
+
+    def flow(z):
+        return np.concatenate(between_planes(z[:3], z[3:], 3.0))
+
+    columns = [(flow(start + h * e) - flow(start - h * e)) / (2 * h) for e in np.eye(6)]
+    assert abs(abs(np.linalg.det(columns)) - 1) < 1e-6
+
+
+def test_a_motion_that_ends_on_a_plane_is_given_up():
+    """On which side it is, is up to rounding."""
+    q, _ = between_planes([0.0, 0.0, 0.0], [0.0, 1.0, 0.0], 0.0)
+    assert np.all(np.isfinite(q))
+    q, _ = between_planes([0.0, -1.0, -1.0], [0.0, 1.0, 0.0], 0.0)
+    assert np.isnan(q[0])

@@ -124,7 +124,9 @@ def setting(size=2, sharpness=5.0, inner=1, inverse_mass=(1.0, 2.0), others=()):
     return Setting(
         others=np.array(others, float),
         sharpness=np.array([sharpness]),
-        coordinates=np.array([masses, -infinite, infinite, np.zeros(size)]),
+        coordinates=np.array([masses, -infinite, infinite, np.zeros(size), np.zeros(size)]),
+        planes=np.empty((size + 1, 0)),
+        turns=nothing,
         dense=nothing,
         root=nothing,
         ordered=np.empty((0, 3)),
