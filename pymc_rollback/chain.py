@@ -126,6 +126,7 @@ class Chain(WithSamplingState):
             step_size,
             self._length(tune),
             rng,
+            1 if tune else self.warmup.repeats(),
             positions,
             lasts,
             outcomes,
@@ -149,7 +150,8 @@ class Chain(WithSamplingState):
         """Tune by what a draw has shown."""
         _, slope = log_density(functions, draw.position, place)
         outside = 1.0 - draw.outcome.inside
-        if self.warmup.update(draw.position, -slope, draw.outcome.acceptance, outside):
+        rates = draw.outcome.acceptance, outside, draw.outcome.steps
+        if self.warmup.update(draw.position, -slope, *rates):
             self.before = []
             self.before = [self.sampling_state]
             self.warmup.close_window(*self._reflecting(place))
@@ -162,7 +164,7 @@ class Chain(WithSamplingState):
 
     def complaint(self) -> str | None:
         """What is wrong at the end of warm-up, and the remedy; None if nothing."""
-        acceptance, inside = self.warmup.recent
+        acceptance, inside, _ = self.warmup.recent
         if inside < LEAST_INSIDE:
             return (
                 f"Only {inside:.0%} of the trajectories' states are inside the constraints. Tune "

@@ -153,11 +153,10 @@ class Geometry:
     @cached_property
     def planes(self) -> np.ndarray:
         """Slacks ``A x + c`` of the planes, in units of length: ``A`` transposed over ``c``."""
-        first = self.barrier_rows
-        zero, others = np.zeros(self.size), np.empty(0)
         if not self.density.planes:
             return np.empty((self.size + 1, 0))
-        rows = np.c_[self.row_gradients(zero, others), self.row_slacks(zero, others)][first:]
+        zeros = np.zeros(self.size), np.zeros(self.density.others.type.shape)
+        rows = np.c_[self.row_gradients(*zeros), self.row_slacks(*zeros)][self.barrier_rows :]
         return np.ascontiguousarray((rows / np.linalg.norm(rows[:, :-1], axis=1)[:, None]).T)
 
     @cached_property

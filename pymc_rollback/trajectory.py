@@ -357,7 +357,7 @@ def doubling_trajectory(
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)
-REPEATED = types.void(ADDRESS, *STATIC.args[:-2], MATRIX, MATRIX, MATRIX)
+REPEATED = types.void(ADDRESS, *STATIC.args[:-2], types.int64, MATRIX, MATRIX, MATRIX)
 
 
 @cached
@@ -370,11 +370,12 @@ def repeat_trajectory(
     step_size,
     length,
     rng,
+    repeats,
     positions,
     lasts,
     outcomes,
 ):
-    """Run one trajectory after the other.
+    """Run one trajectory after the other, ``repeats`` of them for a draw.
 
     Parameters
     ----------
@@ -382,30 +383,53 @@ def repeat_trajectory(
         Where the kernel of the trajectories is.
     model_address, walls_address, setting, position, step_size, length, rng
         What it is called with.
+    repeats
+        Number of trajectories for each draw.
     positions, lasts, outcomes
-        Overwritten with the draws, the last positions reached and the outcomes, one a row.
+        Overwritten with the draws, the last positions reached and the outcomes, one a row: sums
+        of counts, means of rates, the greatest depth, and the energy of the last trajectory.
     """
     trajectory = trajectory_at(trajectory_address)
-    fixed = setting.coordinates
+    outcome = np.empty(outcomes.shape[1])
+    outcomes[:] = 0.0
     for k in range(positions.shape[0]):
-        trajectory(
-            model_address,
-            walls_address,
-            setting,
-            position,
-            step_size,
-            length,
-            rng,
-            lasts[k],
-            outcomes[k],
-        )
-        for i in range(position.size):
-            # what was rounded onto a bound goes to the nearest number inside
-            if position[i] <= fixed[LOWER, i]:
-                position[i] = np.nextafter(fixed[LOWER, i], np.inf)
-            elif position[i] >= fixed[UPPER, i]:
-                position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
+        for _ in range(repeats):
+            trajectory(
+                model_address,
+                walls_address,
+                setting,
+                position,
+                step_size,
+                length,
+                rng,
+                lasts[k],
+                outcome,
+            )
+            _keep_inside(position, setting.coordinates)
+            _combine(outcomes[k], outcome, repeats)
         positions[k] = position
+
+
+@inlined
+def _keep_inside(position, fixed):
+    """Move what was rounded onto a bound to the nearest number inside."""
+    for i in range(position.size):
+        if position[i] <= fixed[LOWER, i]:
+            position[i] = np.nextafter(fixed[LOWER, i], np.inf)
+        elif position[i] >= fixed[UPPER, i]:
+            position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
+
+
+@inlined
+def _combine(total, outcome, repeats):
+    """Add one of several outcomes to what they amount to, in the order of their fields."""
+    total[0] += outcome[0] / repeats
+    total[1], total[2] = max(total[1], outcome[1]), max(total[2], outcome[2])
+    total[3], total[4] = outcome[3], outcome[4]
+    total[5] += outcome[5]
+    total[6] += outcome[6] / repeats
+    total[7] += outcome[7]
+    total[8] = max(total[8], outcome[8])
 
 
 @cache

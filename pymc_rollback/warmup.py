@@ -44,6 +44,13 @@ RESOLVED = 0.5
 RECENT = 50
 """Number of trajectories over which rates are averaged."""
 
+REPEATED, LEAST_GRADIENTS = 0.15, 8
+"""Autocorrelation of draws above which short trajectories are repeated, and gradients of a draw.
+
+The energy of a coordinate that falls freely changes only from one trajectory to the next: many
+short ones are better than a long one, but not worth a draw each.
+"""
+
 MOST_INNER = 64
 """Most inner steps under the walls in a step."""
 
@@ -69,6 +76,8 @@ class WarmupState(DataClassState):
     window_end: int
     count: int
     center: np.ndarray
+    previous: np.ndarray
+    autocorrelation: float
     sums: np.ndarray
     products: np.ndarray
 
@@ -91,8 +100,10 @@ class Warmup(WithSamplingState):
         For a dense metric the whole of it, and a root of its inverse; else empty.
     pull
         Slope of the potential that is followed exactly while a coordinate drifts.
+    autocorrelation
+        That of successive draws in the last window, averaged over the coordinates.
     recent
-        Acceptance rate and share inside of the last trajectories, on average.
+        Acceptance rate, share inside and number of steps of the last trajectories, on average.
     """
 
     _state_class = WarmupState
@@ -108,7 +119,8 @@ class Warmup(WithSamplingState):
         self.covariance = self.root = np.empty((0, 0))
         self.pull = np.zeros(size)
         self.log_steepness = np.log(STEEPNESS[1])
-        self.recent = np.ones(2)
+        self.autocorrelation = 0.0
+        self.recent = np.array([1.0, 1.0, LEAST_GRADIENTS])
         self.iteration = 0
         self.window_end = FIRST_WINDOW
         self.restart_step(1.0)
@@ -123,7 +135,8 @@ class Warmup(WithSamplingState):
         size = center.size if self.numbers.dense else 0
         self.count = 0
         self.center = center.copy()
-        self.sums = np.zeros((5, center.size))
+        self.sums = np.zeros((6, center.size))
+        self.previous = np.zeros(center.size)
         self.products = np.zeros((size, size))
 
     def step_size(self, tune: bool) -> float:
@@ -155,8 +168,20 @@ class Warmup(WithSamplingState):
             return 1
         return int(np.clip(np.ceil(step_size * self.steepness / RESOLVED), 1, MOST_INNER))
 
+    def repeats(self) -> int:
+        """Number of trajectories that make a draw after warm-up; one if their length is given."""
+        if self.numbers.n_steps is not None:
+            return 1
+        wanted = np.log(REPEATED) / np.log(np.clip(self.autocorrelation, REPEATED, 0.99))
+        return max(1, round(min(wanted, LEAST_GRADIENTS / self.recent[2])))
+
     def update(
-        self, position: np.ndarray, slope: np.ndarray, acceptance: float, outside: float
+        self,
+        position: np.ndarray,
+        slope: np.ndarray,
+        acceptance: float,
+        outside: float,
+        steps: int,
     ) -> bool:
         """Learn from a draw; whether a window has ended.
 
@@ -170,10 +195,12 @@ class Warmup(WithSamplingState):
             Acceptance rate of the trajectory.
         outside
             Share of its states outside the joint constraints.
+        steps
+            Number of its steps.
         """
         self.iteration += 1
         self.step_adapt.update(acceptance, True)
-        self.recent += (np.array([acceptance, 1.0 - outside]) - self.recent) / RECENT
+        self.recent += (np.array([acceptance, 1.0 - outside, steps]) - self.recent) / RECENT
         rate = 2.0 / (10.0 + self.iteration) ** 0.6
         low, _, high = np.log(STEEPNESS)
         moved = self.log_steepness + rate * np.clip(outside / OUTSIDE - 1.0, -1.0, 1.0)
@@ -182,7 +209,8 @@ class Warmup(WithSamplingState):
             self.center = position.copy()
         x = position - self.center
         self.count += 1
-        self.sums += np.stack([x, x * x, slope, slope * x, slope * slope])
+        self.sums += np.stack([x, x * x, slope, slope * x, slope * slope, x * self.previous])
+        self.previous = x
         if self.numbers.dense:
             self.products += np.outer(x, x)
         return self.iteration == self.window_end
@@ -195,8 +223,11 @@ class Warmup(WithSamplingState):
         lower, upper
             Bounds at which coordinates are reflected.
         """
-        mean, square, slope, cross, slope_square = self.sums / self.count
+        mean, square, slope, cross, slope_square, lagged = self.sums / self.count
         variance = square - mean**2
+        moved = variance > 0
+        if np.any(moved):
+            self.autocorrelation = float(np.mean((lagged - mean**2)[moved] / variance[moved]))
         if self.numbers.tunes_metric:
             spread = variance
             if self.is_early:

@@ -98,3 +98,21 @@ def test_other_variables_may_change_between_draws(model):
     step = rb.RollbackHMC([model["x"]], model=model, rng=1)
     chain(step, tuned(step, model), 5)
     assert not step.ahead
+
+
+def test_trajectories_that_bounce_are_repeated():
+    """Exponentials: trajectories of one or two steps, and draws that depend on each other."""
+    with pm.Model() as model:
+        pm.Exponential("x", 1, shape=20)
+        step = rb.RollbackHMC(rng=1)
+    point = model.initial_point()
+    while_tuning = []
+    for _ in range(400):
+        point, [stats] = step.step(point)
+        while_tuning.append(stats["n_steps"])
+    step.stop_tuning()
+    repeats = step.chain.warmup.repeats()
+    after = [n for *_, n in chain(step, point, 200)]
+    assert repeats >= 2
+    assert np.mean(after) == pytest.approx(repeats * np.mean(while_tuning[-100:]), rel=0.2)
+    assert rb.RollbackHMC(model=model, n_steps=3).chain.warmup.repeats() == 1
