@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from pymc.exceptions import SamplingError
+from scipy import sparse
 from scipy.optimize import linprog, minimize
 
 from pymc_rollback.geometry import Geometry
@@ -59,7 +60,7 @@ class Start:
 
     def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if self.geometry.is_affine:
-            return self._deepest(position)
+            return self._nearest(position)
         best, least = position, -np.inf
         for attempt in range(TRIES):
             noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else 3.0**attempt / 10)
@@ -103,22 +104,32 @@ class Start:
                 break
         return position
 
-    def _deepest(self, position: np.ndarray) -> np.ndarray:
-        """Deepest point of an affine system within reach: a linear program."""
+    def _nearest(self, position: np.ndarray) -> np.ndarray:
+        """Nearest point of an affine system that is half as deep as possible: linear programs."""
         offset = self._slacks(np.zeros_like(position))
         rows = self.geometry.row_gradients(position, self.others)
         size = np.linalg.norm(rows, axis=1)
         size = np.where(size > 0, size, 1.0)
-        answer = linprog(
+        rows, offset = rows / size[:, None], offset / size
+        bounds = list(zip(self.lower, self.upper, strict=True))
+        deepest = linprog(
             np.r_[np.zeros(position.size), -1.0],
-            A_ub=np.c_[-rows / size[:, None], np.ones(size.size)],
-            b_ub=offset / size,
-            bounds=[
-                *zip(self.lower, self.upper, strict=True),
-                (None, 1.0 + np.abs(offset / size).max()),
-            ],
+            A_ub=np.c_[-rows, np.ones(size.size)],
+            b_ub=offset,
+            bounds=[*bounds, (None, 1.0 + np.abs(offset).max())],
         )
-        found = position if answer.x is None else self._fold(answer.x[:-1])
+        if deepest.x is None:
+            raise SamplingError(self._complaint(position))
+        # |x - position| <= u, and the sum of u is to be small
+        unit = sparse.identity(position.size)
+        nearest = linprog(
+            np.r_[np.zeros(position.size), np.ones(position.size)],
+            A_ub=sparse.bmat([[-rows, None], [unit, -unit], [-unit, -unit]]),
+            b_ub=np.r_[offset - 0.5 * deepest.x[-1], position, -position],
+            bounds=[*bounds, *[(0.0, None)] * position.size],
+        )
+        answer = deepest if nearest.x is None else nearest
+        found = self._fold(answer.x[: position.size])
         if not self._is_inside(found):
             raise SamplingError(self._complaint(found))
         return found
