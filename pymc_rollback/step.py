@@ -239,10 +239,11 @@ class RollbackHMC(BlockedStep):
         """Draw the next point of a chain."""
         wall_start, process_start = time.perf_counter(), time.process_time()
         functions = self._functions()
-        if not self._was_handed_out(point):
+        goes_on = self._was_handed_out(point)
+        if not goes_on:
             self.ahead, self.place = [], self._enter(functions, point)
         if not self.ahead:
-            self._draw(functions)
+            self._draw(functions, several=goes_on and not self.tune)
         draw = self.ahead.pop(0)
         if not np.isfinite(draw.outcome.energy):
             raise SamplingError(
@@ -290,10 +291,9 @@ class RollbackHMC(BlockedStep):
             geometry.check_start(point)
         return place
 
-    def _draw(self, functions: Compiled) -> None:
-        """Draw once, or several times where nothing can happen in between and it takes no time."""
-        fast = self._goes_ahead and not self.tune and self._seconds < AHEAD_SECONDS
-        count = AHEAD if fast else 1
+    def _draw(self, functions: Compiled, several: bool) -> None:
+        """Draw once, or several times where that is quick."""
+        count = AHEAD if several and self._seconds < AHEAD_SECONDS else 1
         start = time.perf_counter()
         self.ahead = self.chain.draw(
             functions, self.coordinates, self.place, self.rng, self.tune, count
@@ -302,6 +302,7 @@ class RollbackHMC(BlockedStep):
 
     @property
     def _goes_ahead(self) -> bool:
+        """Whether nothing can happen between two draws."""
         return self.geometry.is_alone and not self._functions().calls_back
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
