@@ -1,13 +1,14 @@
 # make test PYTHON=python3.13   picks the interpreter; each has its own environment
 # make test SLOW=1              runs the statistical tests too
-# make bench ONLY=name          runs one benchmark
+# make bench ONLY="name"        runs one benchmark, and keeps the results of the others
+# make paper ONLY=name          runs one experiment of the paper, in the same way
 
 PYTHON ?= python3
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench paper docs clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -19,8 +20,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+bench: $(VENV)/.bench .venv-hopsy/.bench
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)")
+
+paper: $(VENV)/.bench
+	$(BIN)/python -m examples.paper $(if $(ONLY),--only $(ONLY))
 
 docs: $(HTML)
 
@@ -34,6 +38,12 @@ build/docs/%.html: docs/%.md
 $(VENV)/.%: setup.cfg pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq -e '.[$*]'
+	touch $@
+
+# A peer with its own pins; where it cannot be installed, the benchmarks say so.
+.venv-hopsy/.bench:
+	$(PYTHON) -m venv .venv-hopsy
+	.venv-hopsy/bin/python -m pip install -qq hopsy || rm -r .venv-hopsy/bin
 	touch $@
 
 clean:

@@ -1,1 +1,6 @@
-"""Benchmarks: ratios to another sampler, or to the least possible work, on the same machine."""
+"""Benchmarks: samplers side by side on the same work, and ratios to the least possible work."""
+
+import os
+
+# one core for each sampler: PyMC's and nutpie's matrix products would take all of them
+os.environ.setdefault("OMP_NUM_THREADS", "1")

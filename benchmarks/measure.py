@@ -1,86 +1,110 @@
-"""Effective draws per gradient and per second, the same way for every sampler."""
+"""Effective draws and errors, the same way for every sampler."""
 
-import logging
-import time
-import warnings
 from typing import NamedTuple
 
 import arviz as az
 import numpy as np
-import pymc as pm
+from scipy import stats
 
-import pymc_rollback as rb
+FALSE_ALARMS = 0.001
+"""Share of right samplers that are called wrong."""
+MIXED = 100
+"""Effective draws below which nothing is said about the answer."""
 
 
-class Result(NamedTuple):
-    """What a run gave, for the variable ``x`` of a model.
+class Run(NamedTuple):
+    """What a sampler gave.
 
-    ``mean`` and ``square`` are the smallest effective numbers of draws of ``x`` and of its squared
-    deviations; ``seconds`` leaves out compilation.
+    Attributes
+    ----------
+    draws
+        Of the quantities: chains × draws × quantities.
+    seconds
+        Of warm-up and sampling, without compilation.
+    first
+        Seconds from the model to the first draw, with compilation.
+    gradients
+        Of the model's log density, after the warm-up; None for samplers that use none.
+    divergences
+        After the warm-up; None for samplers that do not know any.
     """
 
-    mean: float
-    square: float
-    draws: int
-    gradients: int
-    divergences: int
+    draws: np.ndarray
     seconds: float
-
-    @property
-    def ess(self):
-        return min(self.mean, self.square)
-
-    @property
-    def per_gradient(self):
-        return self.ess / self.gradients
-
-    @property
-    def per_second(self):
-        return self.ess / self.seconds
+    first: float
+    gradients: int | None = None
+    divergences: int | None = None
 
 
-def summarise(trace, seconds):
-    """The Result of a trace, be it of PyMC or of nutpie."""
-    x = trace["posterior"]["x"].values
-    stats = trace["sample_stats"]
-    return Result(
-        mean=smallest_ess(x),
-        square=smallest_ess((x - x.mean(axis=(0, 1))) ** 2),
-        draws=x.shape[0] * x.shape[1],
-        gradients=int(stats["n_steps"].values.sum()),
-        divergences=int(stats["diverging"].values.sum()),
-        seconds=seconds,
-    )
+class Known(NamedTuple):
+    """Means of the quantities and of their squares, and the standard errors of both."""
+
+    mean: np.ndarray
+    square: np.ndarray
+    mean_error: np.ndarray | float = 0.0
+    square_error: np.ndarray | float = 0.0
 
 
-def smallest_ess(values):
-    return float(np.min(az.ess(az.convert_to_dataset({"x": values}))["x"].values))
+def ess(values):
+    """Effective numbers of draws of means, along the last axis; 0 of what did not move."""
+    found = az.ess(az.convert_to_dataset({"x": values}), method="mean")["x"].values
+    spread = np.ptp(values, axis=(0, 1))
+    return np.where((spread > 0) & np.isfinite(found), found, 0.0)
 
 
-def run_rollback(model, draws, tune=1000, chains=2, seed=1, **options):
-    """Sample a model with RollbackHMC."""
-    logging.getLogger("pymc").setLevel(logging.ERROR)
-    with model:
-        step = rb.RollbackHMC(**options)
-        run = {"chains": chains, "cores": 1, "step": step, "progressbar": False}
-        run["compute_convergence_checks"] = False
-        pm.sample(2, tune=2, random_seed=seed, **run)
-        start = time.perf_counter()
-        trace = pm.sample(draws, tune=tune, random_seed=seed, **run)
-    return summarise(trace, time.perf_counter() - start)
+def error(values, truth, truth_error):
+    """How many standard errors the means along the last axis are off."""
+    size = np.maximum(ess(values), 1.0)
+    own = np.maximum(values.std(axis=(0, 1)) / np.sqrt(size), 1e-300)
+    return np.abs(values.mean(axis=(0, 1)) - truth) / np.hypot(own, truth_error)
 
 
-def run_nutpie(model, draws, tune=1000, chains=2, seed=1):
-    """Sample a model with nutpie under PyMC's transforms; None where nutpie is not installed."""
-    try:
-        import nutpie
-    except ImportError:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        compiled = nutpie.compile_pymc_model(model)
-    start = time.perf_counter()
-    trace = nutpie.sample(
-        compiled, draws=draws, tune=tune, chains=chains, cores=1, seed=seed, progress_bar=False
-    )
-    return summarise(trace, time.perf_counter() - start)
+def threshold(comparisons):
+    """Standard errors that the largest of so many right answers rarely exceeds (Bonferroni)."""
+    return float(stats.norm.isf(FALSE_ALARMS / (2 * comparisons)))
+
+
+def smallest_ess(draws):
+    """The smallest effective numbers of draws of the quantities and of their squared deviations."""
+    return float(ess(draws).min()), float(ess((draws - draws.mean(axis=(0, 1))) ** 2).min())
+
+
+def judge(run: Run, known: Known) -> dict:
+    """The row of a run: effective draws, cost, error and verdict."""
+    x = run.draws
+    mean, square = smallest_ess(x)
+    row = {
+        "draws": x.shape[0] * x.shape[1],
+        "ess_mean": mean,
+        "ess_square": square,
+        "gradients": run.gradients,
+        "seconds": run.seconds,
+        "first": run.first,
+        "divergences": run.divergences,
+        "error_mean": float(error(x, known.mean, known.mean_error).max()),
+        "error_square": float(error(x**2, known.square, known.square_error).max()),
+        "threshold": threshold(2 * x.shape[2]),
+    }
+    return {**row, "verdict": verdict(row)}
+
+
+def smallest(row):
+    """The smaller effective number of draws of a row."""
+    return min(row["ess_mean"], row["ess_square"])
+
+
+def per_second(row):
+    return smallest(row) / row["seconds"]
+
+
+def per_gradient(row):
+    """None for a sampler that uses no gradients."""
+    return smallest(row) / row["gradients"] if row["gradients"] else None
+
+
+def verdict(row):
+    """Whether the answer is right, wrong, or not to be had from so few effective draws."""
+    if smallest(row) < MIXED:
+        return "did not mix"
+    far = max(row["error_mean"], row["error_square"])
+    return "right" if far <= row["threshold"] else "wrong"

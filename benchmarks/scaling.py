@@ -9,12 +9,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
-import pymc_rollback as rb
-from benchmarks.measure import run_rollback
+from benchmarks.measure import smallest_ess
 from benchmarks.rows import Row
-from benchmarks.tuning import ball
+from benchmarks.samplers import Size, sample_with_rollback
+from benchmarks.work.base import flat
+from benchmarks.work.gaussian import ball, cut, polytope
 
 PICTURE = Path("docs/scaling.png")
 
@@ -31,29 +31,28 @@ def typical_ball(dimension):
     return ball(dimension, radius=(0.5 * dimension) ** 0.5)
 
 
-def polytope(rows, dimension=20):
-    """A standard normal cut by random planes at a distance of 0.8."""
-    normals = np.random.default_rng(0).normal(size=(rows, dimension))
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    with pm.Model() as model:
-        x = pm.Normal("x", shape=dimension)
-        rb.constrain("planes", pt.dot(normals, x) < 0.8)
-    return model
+def planes(rows):
+    return cut(polytope(rows, dimension=20))
 
 
 SERIES = {
     "boxes": (box, "dimension", (2, 20, 50, 200, 1000)),
     "balls": (typical_ball, "dimension", (2, 20, 50, 200, 1000)),
-    "planes in 20 dimensions": (polytope, "planes", (1, 10, 100, 400)),
+    "planes in 20 dimensions": (planes, "planes", (1, 10, 100, 400)),
 }
+
+
+def gradients_per_draw(model, draws):
+    """Gradients per effective draw of the automatic sampler."""
+    run = sample_with_rollback(lambda: model, flat("x"), Size(1000, draws, 2))
+    return run.gradients / min(smallest_ess(run.draws))
 
 
 def run(quick):
     figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for name, (build, axis, sizes) in SERIES.items():
         sizes = sizes[:2] if quick else sizes
-        results = [run_rollback(build(n), 100 if quick else 1000) for n in sizes]
-        cost = [1 / r.per_gradient for r in results]
+        cost = [gradients_per_draw(build(n), 100 if quick else 1000) for n in sizes]
         exponent = np.polyfit(np.log(sizes), np.log(cost), 1)[0]
         panel = panels[int(axis == "planes")]
         panel.loglog(sizes, cost, "o-", label=f"{name} (exponent {exponent:.2f})")

@@ -1,0 +1,146 @@
+"""The page of the benchmarks, from the results."""
+
+from benchmarks.measure import FALSE_ALARMS, MIXED, per_gradient, per_second, smallest
+from benchmarks.rows import Row
+from benchmarks.samplers import OURS
+from benchmarks.targets import targets
+
+LOSS = 2.0
+"""How many times faster a peer must be to be named."""
+
+TOP = f"""# Benchmarks
+
+`make bench` runs all that is here, on one core, and writes this page and the raw results
+(`benchmarks.json`); `make bench ONLY="name"` runs one work, or one table at the end, again.
+
+{{setups}}
+
+How to read the tables:
+
+- **ESS**: the smallest effective number of draws over all quantities, of their means and of their
+  squared deviations; the two columns after it divide the smaller one.
+- **per 1000 gradients**: of the model's log density, after the warm-up.
+- **per second**: with the warm-up, without compilation.
+- **first draw**: seconds from the model to the first draw, with compilation.
+- **error**: the largest difference from the known answer, over the means of all quantities and of
+  their squares, in standard errors (of the draws, and of the known answer where that is
+  simulated). A row is *wrong* where it exceeds the number in brackets, as {FALSE_ALARMS:.1%} of
+  right samplers do at most (Bonferroni), and *did not mix* where an ESS is below {MIXED}: then the
+  error says nothing.
+
+NUTS and nutpie run under transforms: PyMC's for bounds and orders, and for joint constraints a
+change of variables made by hand, where there is one. "NUTS over −inf" and Metropolis meet the
+constraint as a Potential. hopsy and tmg-hmc sample normal densities only, and are given them.
+
+![Effective draws per second over the best peer's](benchmarks.png)
+"""
+
+HEAD = ("sampler", "ESS mean", "ESS square", "per 1000 gradients", "per second", "first draw")
+HEAD = (*HEAD, "divergences", "error", "verdict")
+
+
+def write_page(content: dict) -> str:
+    """Markdown of all results."""
+    works = content["works"]
+    parts = [TOP.format(setups=setups(content)), losses(works)]
+    for group in dict.fromkeys(work["group"] for work in works.values()):
+        parts.append(f"## {group.capitalize()}")
+        for name, work in works.items():
+            if work["group"] == group:
+                parts.append(work_table(name, work))
+    parts += ratio_tables(content)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def setups(content):
+    """What was run on what: one line if all was run on the same."""
+    entries = {**content["works"], **content["ratios"]}
+    found = {}
+    for name, entry in entries.items():
+        found.setdefault(entry["setup"], []).append(name)
+    if len(found) == 1:
+        return f"Run on {next(iter(found))}."
+    return "\n".join(f"- {', '.join(names)}: run on {setup}." for setup, names in found.items())
+
+
+def usable(row):
+    return row["verdict"] == "right"
+
+
+def best_peer(work):
+    """The name of the fastest of the others that are right; None if none is."""
+    peers = {n: per_second(r) for n, r in work["rows"].items() if n != OURS and usable(r)}
+    return max(peers, key=peers.get) if peers else None
+
+
+def losses(works):
+    """Where a peer is more than twice as fast, and where we fail."""
+    lines = []
+    for name, work in works.items():
+        ours, peer = work["rows"].get(OURS), best_peer(work)
+        if ours is None:
+            continue
+        if not usable(ours):
+            others = f"{peer} is right" if peer else "so is no other"
+            lines.append(f"- {name}: {OURS} {ours['verdict']}; {others}.")
+        elif peer and per_second(work["rows"][peer]) > LOSS * per_second(ours):
+            ratio = per_second(work["rows"][peer]) / per_second(ours)
+            lines.append(f"- {name}: {peer}, {number(ratio)} times.")
+    wins = sum(
+        usable(work["rows"].get(OURS, {"verdict": ""})) and best_peer(work) is None
+        for work in works.values()
+    )
+    text = f"## Where a peer is more than {LOSS:g} times faster, in ESS per second\n\n"
+    text += "\n".join(lines) if lines else "Nowhere."
+    return text + (f"\n\nOn {wins} of the works no peer is right." if wins else "")
+
+
+def work_table(name, work):
+    text = f"### {name}\n\n{work['about'][0].upper()}{work['about'][1:]}."
+    text += f" Known answer: {work['source']}."
+    lines = [work_row(sampler, row) for sampler, row in work["rows"].items()]
+    return f"{text}\n\n{table(HEAD, lines)}"
+
+
+def work_row(sampler, row):
+    if "ess_mean" not in row:
+        return (sampler, *[""] * (len(HEAD) - 2), row["verdict"])
+    gradients = per_gradient(row)
+    far = max(row["error_mean"], row["error_square"])
+    verdict = row["verdict"] if usable(row) else f"**{row['verdict']}**"
+    return (
+        sampler,
+        number(row["ess_mean"]),
+        number(row["ess_square"]),
+        "" if gradients is None else number(1000 * gradients),
+        number(per_second(row)),
+        f"{row['first']:.1f}",
+        "" if row["divergences"] is None else str(row["divergences"]),
+        f"{far:.1f} (of {row['threshold']:.1f})" if smallest(row) >= MIXED else "",
+        verdict,
+    )
+
+
+def ratio_tables(content):
+    found = {"targets": targets(content["works"])}
+    for name, entry in content["ratios"].items():
+        found[name] = [Row(**row) for row in entry["rows"]]
+    head = ("figure", "measured", "target", "met")
+    return [
+        f"## {name.capitalize()}\n\n"
+        + table(head, [(row.name, row.measured, row.target, row.met) for row in rows])
+        for name, rows in found.items()
+        if rows
+    ]
+
+
+def table(head, rows):
+    """A table in Markdown; the first column is text, the others are numbers."""
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    rule = "|---|" + "---:|" * (len(head) - 1)
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def number(x):
+    """Three digits."""
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
