@@ -12,18 +12,8 @@ from pymc.model.transform.conditioning import remove_value_transforms
 import pymc_rollback as rb
 from benchmarks.rows import Row
 from benchmarks.work import factorisation
-from pymc_rollback.leapfrog import (
-    MATRIX,
-    MODEL,
-    MOMENTUM,
-    SETTING,
-    WALLS,
-    Setting,
-    evaluate_model,
-    evaluate_walls,
-    leapfrog,
-    new_state,
-)
+from pymc_rollback.layout import MATRIX, MODEL, MOMENTUM, SETTING, WALLS, Setting, new_state
+from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, leapfrog
 
 LOOP = types.void(MODEL, WALLS, SETTING, MATRIX, types.float64, types.int64)
 looping = njit(LOOP, error_model="numpy")

@@ -4,9 +4,10 @@ Reading order: ``readable``, ``conditions`` and ``indicators`` (boolean graphs t
 ``support`` (bounds and orders of a variable), ``values``, ``constraints`` and ``region`` (the
 region of a model), ``checks`` (what cannot be sampled), ``treatment`` (barrier or transform),
 ``report`` (what was read, as a table). Then the sampler: ``mirror`` (exact walls), ``barrier``
-(boundary terms), ``density`` (the graphs over one vector), ``leapfrog`` and ``trajectory`` (the
-kernels), ``compiled`` (the graphs for the kernels), ``geometry`` (the region in numbers),
-``settings``, ``start``, ``warmup`` and ``chain`` (one chain), ``step`` (PyMC's contract).
+(boundary terms), ``density`` (the graphs over one vector), ``layout``, ``drift``, ``leapfrog``,
+``trajectory`` and ``repeat`` (the kernels), ``compiled`` (the graphs for the kernels),
+``geometry`` (the region in numbers), ``settings``, ``start``, ``warmup`` and ``chain`` (one chain),
+``step`` (PyMC's contract).
 """
 
 from pymc_rollback.constraints import Constraint, Region, RegionError

@@ -7,17 +7,15 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 
 from pymc_rollback.compiled import Compiled
 from pymc_rollback.geometry import Geometry
-from pymc_rollback.leapfrog import Setting
+from pymc_rollback.layout import Setting
+from pymc_rollback.repeat import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.settings import Numbers
 from pymc_rollback.start import Start
 from pymc_rollback.trajectory import (
     Outcome,
-    address_of_trajectory,
     as_outcome,
     doubling_trajectory,
     endpoint_trajectory,
-    ready,
-    repeat_trajectory,
     try_step,
     window_trajectory,
 )

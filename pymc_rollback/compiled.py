@@ -27,7 +27,7 @@ from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.density import Density
-from pymc_rollback.leapfrog import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
+from pymc_rollback.layout import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 
 
 class Interrupt:

@@ -1,12 +1,17 @@
-"""The numbers that a user may give, checked and spread over coordinates and rows."""
+"""What a user may give: variables, names, and numbers spread over coordinates and rows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
+import pymc as pm
+from pymc.util import get_value_vars_from_user_vars
+from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.constraints import Region, is_continuous
+from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
 
 
@@ -118,3 +123,59 @@ def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
             "one for each coordinate."
         )
     return variances, False
+
+
+def require_numbers(numbers: Numbers) -> None:
+    """Raise unless all of the paper's numbers are given."""
+    missing = [name for name in ("step_size", "n_steps") if getattr(numbers, name) is None]
+    missing += ["sharpness"] if numbers.tunes_rows else []
+    if missing:
+        raise ValueError(
+            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)}."
+        )
+
+
+def sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> list[TensorVariable]:
+    """Value variables that the step samples, in the model's order."""
+    if vars is None:
+        values = model.continuous_value_vars
+    else:
+        known = {*model.free_RVs, *model.value_vars}
+        for var in vars:
+            if var not in known:
+                raise ValueError(f"Variable {var} is not a free variable of this model.")
+        values = get_value_vars_from_user_vars(vars, model)
+    discrete = [v.name for v in values if not is_continuous(v)]
+    if discrete:
+        raise ValueError(
+            f"RollbackHMC samples continuous variables only, not {', '.join(discrete)}. Give those "
+            "another step: pm.sample(step=[RollbackHMC([...]), pm.Metropolis([...])])."
+        )
+    if not values:
+        raise ValueError("The model has no continuous free variables for RollbackHMC to sample.")
+    return [v for v in model.value_vars if v in values]
+
+
+def check_names(option: str, names: Collection[str], region: Region) -> None:
+    """Raise unless an option names continuous variables."""
+    if isinstance(names, str):
+        raise ValueError(f"{option}={names!r} must be a list of names, such as [{names!r}].")
+    unknown = set(names) - set(region.supports)
+    if unknown:
+        raise ValueError(
+            f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
+            f"{', '.join(region.supports)}."
+        )
+
+
+def refuse_transforms(density: Density) -> None:
+    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
+    for name in density.transformed:
+        support = density.region.supports[name]
+        if support.keeps is None:
+            raise ValueError(
+                f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
+                f"{support.text}, and its {support.transform.name} transform cannot hold such a "
+                "draw. Give it default_transform=None, or remove the transforms with "
+                "pymc.model.transform.conditioning.remove_value_transforms(model)."
+            )

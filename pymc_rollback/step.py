@@ -11,25 +11,28 @@ from pymc.initial_point import PointType
 from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import RandomGenerator, get_random_generator, get_value_vars_from_user_vars
+from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_rollback.chain import Chain, ChainState, Draw, Place, log_density
 from pymc_rollback.compiled import Compiled, compile_density
-from pymc_rollback.constraints import Region, is_continuous
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.region import read_region
 from pymc_rollback.settings import (
     Numbers,
+    check_names,
     check_positive,
     check_whole,
     read_metric,
+    refuse_transforms,
+    require_numbers,
+    sampled_values,
     spread_sharpness,
 )
-from pymc_rollback.treatment import Treatment, choose_treatments
+from pymc_rollback.treatment import choose_treatments, untreated
 
 AHEAD, AHEAD_SECONDS = 20, 0.002
 """Draws that are made at once where each takes less than so long: a call costs as much as ten."""
@@ -147,7 +150,7 @@ class RollbackHMC(BlockedStep):
         blocked: bool = True,
     ) -> None:
         model = pm.modelcontext(model)
-        self.vars = _sampled_values(model, vars)
+        self.vars = sampled_values(model, vars)
         names = [model.values_to_rvs[v].name for v in self.vars]
         if step_size is not None:
             check_positive("step_size", step_size)
@@ -156,15 +159,15 @@ class RollbackHMC(BlockedStep):
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
         region = read_region(model, constraints)
-        _check_names("barrier", barrier, region)
-        _check_names("transform", transform, region)
+        check_names("barrier", barrier, region)
+        check_names("transform", transform, region)
         if isinstance(sharpness, Mapping) or sharpness is None:
             sharp = set(sharpness or ())
             sharp |= {c.bound.variable for c in region.joint if c.bound and c.name in sharp}
         else:
             sharp = {*names, *(c.name for c in region.joint)}
         treatments = (
-            choose_treatments(region, barrier, transform, sharp) if exact else _untreated(region)
+            choose_treatments(region, barrier, transform, sharp) if exact else untreated(region)
         )
         start = region.start if initial_point is None else initial_point
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
@@ -181,8 +184,8 @@ class RollbackHMC(BlockedStep):
             exact=bool(exact),
         )
         if not exact:
-            _require_numbers(self.numbers)
-            _refuse_transforms(density)
+            require_numbers(self.numbers)
+            refuse_transforms(density)
         self._compile_kwargs = dict(compile_kwargs or {})
         self._compiled: Compiled | None = None
         self.rng = get_random_generator(rng)
@@ -369,65 +372,3 @@ class RollbackHMC(BlockedStep):
             return {**shown, "failing": stats["divergences"] > 0}
 
         return (update,)
-
-
-def _require_numbers(numbers: Numbers) -> None:
-    missing = [name for name in ("step_size", "n_steps") if getattr(numbers, name) is None]
-    missing += ["sharpness"] if numbers.tunes_rows else []
-    if missing:
-        raise ValueError(
-            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)}."
-        )
-
-
-def _sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> list[TensorVariable]:
-    """Value variables that the step samples, in the model's order."""
-    if vars is None:
-        values = model.continuous_value_vars
-    else:
-        known = {*model.free_RVs, *model.value_vars}
-        for var in vars:
-            if var not in known:
-                raise ValueError(f"Variable {var} is not a free variable of this model.")
-        values = get_value_vars_from_user_vars(vars, model)
-    discrete = [v.name for v in values if not is_continuous(v)]
-    if discrete:
-        raise ValueError(
-            f"RollbackHMC samples continuous variables only, not {', '.join(discrete)}. Give those "
-            "another step: pm.sample(step=[RollbackHMC([...]), pm.Metropolis([...])])."
-        )
-    if not values:
-        raise ValueError("The model has no continuous free variables for RollbackHMC to sample.")
-    return [v for v in model.value_vars if v in values]
-
-
-def _check_names(option: str, names: Collection[str], region: Region) -> None:
-    if isinstance(names, str):
-        raise ValueError(f"{option}={names!r} must be a list of names, such as [{names!r}].")
-    unknown = set(names) - set(region.supports)
-    if unknown:
-        raise ValueError(
-            f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
-            f"{', '.join(region.supports)}."
-        )
-
-
-def _untreated(region: Region) -> dict[str, Treatment]:
-    """In the smoothed density every variable stays as the model has it."""
-    return {
-        name: Treatment("free", "smoothed", support.transform)
-        for name, support in region.supports.items()
-    }
-
-
-def _refuse_transforms(density: Density) -> None:
-    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
-    for name in density.transformed:
-        support = density.region.supports[name]
-        if support.keeps is None:
-            raise ValueError(
-                f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
-                f"{support.text}, and its {support.transform.name} transform cannot hold such a "
-                "draw. Give it default_transform=None, or remove the transforms with "
-                "pymc.model.transform.conditioning.remove_value_transforms(model)."
-            )

@@ -6,34 +6,29 @@ acceptance rate and the divergence check; the *hard* energy, infinite outside th
 selection.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.core.dispatcher import Dispatcher
 
-from pymc_rollback.leapfrog import (
-    LOWER,
-    MATRIX,
+from pymc_rollback.layout import (
     MOMENTUM,
     POSITION,
     PUSH,
     SETTING,
     SLACK,
-    UPPER,
     VECTOR,
-    address_of,
+    inlined,
+    model_at,
+    new_state,
+    walls_at,
+)
+from pymc_rollback.leapfrog import (
     draw_momentum,
     evaluate_model,
     evaluate_walls,
     find_energies,
-    function_at,
-    inlined,
     leapfrog,
-    model_at,
-    new_state,
-    walls_at,
 )
 
 MOST_ENERGY_ERROR = 1000.0
@@ -353,94 +348,3 @@ def doubling_trajectory(
     position[:] = draw
     acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth)
-
-
-TRAJECTORY = types.FunctionType(STATIC)
-trajectory_at = function_at(TRAJECTORY)
-REPEATED = types.void(ADDRESS, *STATIC.args[:-2], types.int64, MATRIX, MATRIX, MATRIX)
-
-
-@cached
-def repeat_trajectory(
-    trajectory_address,
-    model_address,
-    walls_address,
-    setting,
-    position,
-    step_size,
-    length,
-    rng,
-    repeats,
-    positions,
-    lasts,
-    outcomes,
-):
-    """Run one trajectory after the other, ``repeats`` of them for a draw.
-
-    Parameters
-    ----------
-    trajectory_address
-        Where the kernel of the trajectories is.
-    model_address, walls_address, setting, position, step_size, length, rng
-        What it is called with.
-    repeats
-        Number of trajectories for each draw.
-    positions, lasts, outcomes
-        Overwritten with the draws, the last positions reached and the outcomes, one a row: sums
-        of counts, means of rates, the greatest depth, and the energy of the last trajectory.
-    """
-    trajectory = trajectory_at(trajectory_address)
-    outcome = np.empty(outcomes.shape[1])
-    outcomes[:] = 0.0
-    for k in range(positions.shape[0]):
-        for _ in range(repeats):
-            trajectory(
-                model_address,
-                walls_address,
-                setting,
-                position,
-                step_size,
-                length,
-                rng,
-                lasts[k],
-                outcome,
-            )
-            _keep_inside(position, setting.coordinates)
-            _combine(outcomes[k], outcome, repeats)
-        positions[k] = position
-
-
-@inlined
-def _keep_inside(position, fixed):
-    """Move what was rounded onto a bound to the nearest number inside."""
-    for i in range(position.size):
-        if position[i] <= fixed[LOWER, i]:
-            position[i] = np.nextafter(fixed[LOWER, i], np.inf)
-        elif position[i] >= fixed[UPPER, i]:
-            position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
-
-
-@inlined
-def _combine(total, outcome, repeats):
-    """Add one of several outcomes to what they amount to, in the order of their fields."""
-    total[0] += outcome[0] / repeats
-    total[1], total[2] = max(total[1], outcome[1]), max(total[2], outcome[2])
-    total[3], total[4] = outcome[3], outcome[4]
-    total[5] += outcome[5]
-    total[6] += outcome[6] / repeats
-    total[7] += outcome[7]
-    total[8] = max(total[8], outcome[8])
-
-
-@cache
-def ready(kernel: Dispatcher) -> Dispatcher:
-    """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
-    kernel.compile({try_step: TRIAL, repeat_trajectory: REPEATED}.get(kernel, STATIC))
-    kernel.disable_compile()
-    return kernel
-
-
-@cache
-def address_of_trajectory(kernel: Dispatcher) -> int:
-    """Where the machine code of a trajectory is."""
-    return address_of(ready(kernel), TRAJECTORY)

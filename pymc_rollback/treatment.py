@@ -99,6 +99,14 @@ def choose_treatments(
     return {name: treatments[name] for name in region.supports}
 
 
+def untreated(region: Region) -> dict[str, Treatment]:
+    """In the smoothed density every variable stays as the model has it."""
+    return {
+        name: Treatment("free", "smoothed", support.transform)
+        for name, support in region.supports.items()
+    }
+
+
 def _moving(region: Region, support: Support) -> list[str]:
     """Names of the continuous variables that two bounds depend on; none for a single bound."""
     if support.lower is None or support.upper is None:

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from pymc_rollback.leapfrog import (
-    MOMENTUM,
-    POSITION,
-    VELOCITY,
-    drift_between_planes,
-    fall,
-    new_state,
-    put_in_order,
-    reflect,
-)
+from pymc_rollback.drift import drift_between_planes, fall, put_in_order, reflect
+from pymc_rollback.layout import MOMENTUM, POSITION, VELOCITY, new_state
 
 
 def fall_slowly(position, velocity, lower, upper, gravity, time, n=20000):

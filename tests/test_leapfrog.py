@@ -9,7 +9,7 @@ import pytest
 from numba import njit, types
 
 import pymc_rollback as rb
-from pymc_rollback.leapfrog import (
+from pymc_rollback.layout import (
     LOG_DENSITY,
     MATRIX,
     MODEL,
@@ -24,17 +24,14 @@ from pymc_rollback.leapfrog import (
     address_of,
     as_model,
     as_walls,
-    evaluate_model,
-    evaluate_walls,
-    find_energies,
-    leapfrog,
     new_state,
 )
+from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, find_energies, leapfrog
+from pymc_rollback.repeat import ready
 from pymc_rollback.trajectory import (
     Outcome,
     as_outcome,
     endpoint_trajectory,
-    ready,
     window_trajectory,
 )
 
@@ -158,7 +155,7 @@ def test_kernels_import_neither_pymc_nor_pytensor():
     code = (
         "import sys, types; package = types.ModuleType('pymc_rollback');"
         "package.__path__ = ['pymc_rollback']; sys.modules['pymc_rollback'] = package;"
-        "import pymc_rollback.trajectory;"
+        "import pymc_rollback.repeat;"
         "assert not {'pymc', 'pytensor', 'arviz'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(rb.__file__).parents[1])

@@ -1,0 +1,195 @@
+"""The drift: straight motion, reflected at bounds and planes, bent by a pull, kept in order."""
+
+import numpy as np
+from numba import njit
+
+from pymc_rollback.layout import (
+    INVERSE_MASS,
+    LOWER,
+    MOMENTUM,
+    PLANAR,
+    POSITION,
+    PULL,
+    UPPER,
+    VELOCITY,
+    inlined,
+)
+
+MOST_CONTACTS = 10_000
+"""Most reflections between planes in a drift; a trajectory that needs more is given up."""
+
+TOUCHING = 1e-12
+"""Slack of a plane, relative to its terms, that rounding may hide."""
+
+
+@inlined
+def drift(state, setting, time):
+    """Move a position with its momentum for some time, reflecting and keeping in order."""
+    fixed, ordered = setting.coordinates, setting.ordered
+    find_velocity(state, setting)
+    if setting.planes.shape[1] > 0:
+        drift_between_planes(state, fixed, setting.planes, setting.turns, time)
+    for i in range(fixed.shape[1]):
+        if fixed[PLANAR, i] > 0:
+            continue
+        position, velocity = state[POSITION, i], state[VELOCITY, i]
+        lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
+        if lower == -np.inf and upper == np.inf:
+            state[POSITION, i] = position + time * velocity
+            continue
+        gravity = inverse_mass * fixed[PULL, i]
+        position, velocity = bounce(position, velocity, lower, upper, gravity, time)
+        state[POSITION, i] = position
+        state[MOMENTUM, i] = velocity / inverse_mass
+    for k in range(ordered.shape[0]):
+        put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2])
+
+
+@njit(error_model="numpy")
+def bounce(position, velocity, lower, upper, gravity, time):
+    """Move one coordinate between its bounds for some time, under its pull."""
+    if gravity > 0:
+        return fall(position, velocity, lower, upper, gravity, time)
+    if gravity < 0:
+        x, v = fall(-position, -velocity, -upper, -lower, -gravity, time)
+        return -x, -v
+    return reflect(position + time * velocity, velocity, lower, upper)
+
+
+@njit(error_model="numpy")
+def drift_between_planes(state, fixed, planes, turns, time):
+    r"""Move the coordinates that planes concern for some time, from one contact to the next.
+
+    At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
+    keeps the kinetic energy. Where rounding leaves it open on which side of a plane the motion
+    ends, the position is not a number, and the trajectory ends.
+    """
+    n, m = fixed.shape[1], planes.shape[1]
+    sign, left = (1.0, time) if time > 0 else (-1.0, -time)
+    slack, rate = planes[n].copy(), np.zeros(m)
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            for j in range(m):
+                slack[j] += planes[i, j] * state[POSITION, i]
+                rate[j] += planes[i, j] * sign * state[VELOCITY, i]
+    for _ in range(MOST_CONTACTS):
+        span, plane, bound = first_contact(state, fixed, slack, rate, sign, left)
+        left -= span
+        for j in range(m):
+            slack[j] += span * rate[j]
+        for i in range(n):
+            if fixed[PLANAR, i] > 0:
+                state[POSITION, i] += span * sign * state[VELOCITY, i]
+        if plane >= 0:
+            twice = 2 * rate[plane]
+            turned = twice / turns[plane, n + m]
+            slack[plane] = 0.0
+            for j in range(m):
+                rate[j] -= twice * turns[plane, n + j]
+            for i in range(n):
+                if fixed[PLANAR, i] > 0:
+                    state[VELOCITY, i] -= sign * twice * turns[plane, i]
+                    state[MOMENTUM, i] -= sign * turned * planes[i, plane]
+        elif bound >= 0:
+            for j in range(m):
+                rate[j] -= 2 * planes[bound, j] * sign * state[VELOCITY, bound]
+            ends = fixed[LOWER, bound], fixed[UPPER, bound]
+            state[POSITION, bound] = ends[int(sign * state[VELOCITY, bound] > 0)]
+            state[VELOCITY, bound] *= -1
+            state[MOMENTUM, bound] *= -1
+        else:
+            break
+    largest = 0.0
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            largest = max(largest, abs(state[POSITION, i]))
+    for j in range(m):
+        if not (slack[j] > TOUCHING * (abs(planes[n, j]) + largest)) or left > 0:
+            state[POSITION, 0] = np.nan
+
+
+@njit(error_model="numpy")
+def first_contact(state, fixed, slack, rate, sign, left):
+    """Time of the first contact, and the plane or the coordinate's bound: -1 for neither."""
+    plane = bound = -1
+    for j in range(slack.size):
+        if rate[j] < 0 and max(slack[j], 0.0) < -rate[j] * left:
+            left, plane = max(slack[j], 0.0) / -rate[j], j
+    for i in range(fixed.shape[1]):
+        velocity = sign * state[VELOCITY, i]
+        ahead = fixed[UPPER, i] if velocity > 0 else fixed[LOWER, i]
+        if fixed[PLANAR, i] > 0 and abs(ahead - state[POSITION, i]) < abs(velocity) * left:
+            left, plane, bound = abs(ahead - state[POSITION, i]) / abs(velocity), -1, i
+    return left, plane, bound
+
+
+@njit(error_model="numpy")
+def reflect(position, velocity, lower, upper):
+    """Fold a position into its bounds; the velocity flips with every reflection."""
+    if upper == np.inf:
+        outside = position < lower
+        return (2 * lower - position, -velocity) if outside else (position, velocity)
+    if lower == -np.inf:
+        outside = position > upper
+        return (2 * upper - position, -velocity) if outside else (position, velocity)
+    width = upper - lower
+    height = np.mod(position - lower, 2 * width)
+    if height <= width:
+        return lower + height, velocity
+    return lower + (2 * width - height), -velocity
+
+
+@njit(error_model="numpy")
+def fall(position, velocity, lower, upper, gravity, time):
+    r"""Fall freely between a floor and a ceiling, bouncing off both, for some time.
+
+    The exact flow of :math:`v^2 / 2 + g (x - \mathrm{lower})`. The motion is periodic: it leaves
+    the floor with the speed :math:`v_0 = \sqrt{v^2 + 2 g (x - \mathrm{lower})}`, and its phase
+    is the time since then.
+    """
+    launch = np.sqrt(velocity**2 + 2 * gravity * (position - lower))
+    height = upper - lower
+    if launch**2 > 2 * gravity * height:
+        rise = (launch - np.sqrt(launch**2 - 2 * gravity * height)) / gravity
+    else:
+        rise = launch / gravity
+    if rise == 0.0:
+        return position, velocity
+    phase = (launch - abs(velocity)) / gravity
+    phase = phase if velocity >= 0 else 2 * rise - phase
+    phase = np.mod(phase + time, 2 * rise)
+    rising = phase <= rise
+    since = phase if rising else 2 * rise - phase
+    position = lower + max(since * (launch - 0.5 * gravity * since), 0.0)
+    speed = launch - gravity * since
+    return min(position, upper), speed if rising else -speed
+
+
+@inlined
+def put_in_order(state, start, length, direction):
+    """Sort a run of coordinates, and their momenta with them: neighbours exchange as they meet."""
+    for i in range(start + 1, start + length):
+        x, p = state[POSITION, i], state[MOMENTUM, i]
+        j = i
+        while j > start and direction * state[POSITION, j - 1] > direction * x:
+            state[POSITION, j] = state[POSITION, j - 1]
+            state[MOMENTUM, j] = state[MOMENTUM, j - 1]
+            j -= 1
+        state[POSITION, j] = x
+        state[MOMENTUM, j] = p
+
+
+@inlined
+def find_velocity(state, setting):
+    """:math:`v = M^{-1} p`."""
+    fixed, dense = setting.coordinates, setting.dense
+    n = fixed.shape[1]
+    if dense.size == 0:
+        for i in range(n):
+            state[VELOCITY, i] = fixed[INVERSE_MASS, i] * state[MOMENTUM, i]
+    else:
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                total += dense[i, j] * state[MOMENTUM, j]
+            state[VELOCITY, i] = total

@@ -1,0 +1,170 @@
+"""What the kernels work on: functions by address, what is fixed, and states.
+
+Kernels see functions over one raveled vector and import neither PyMC nor PyTensor. Only the
+trajectories, into which everything else is inlined, are cached by Numba. A state is one matrix:
+each array that is handed to a function, or taken out of a tuple, costs as much (its reference
+count) as the work on a dozen coordinates.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+# with Python's model each division could raise, which keeps Numba from dropping reference counts
+inlined = njit(inline="always", error_model="numpy")
+
+VECTOR = types.float64[::1]
+MATRIX = types.float64[:, ::1]
+
+MODEL = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 2)))
+"""``model((position, others)) -> (answer,)``: the gradient, then the log density.
+
+The form of a function that PyTensor has compiled: kernels take it as it is, so that nothing is
+compiled anew.
+"""
+
+WALLS = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 3)))
+"""``walls((position, others, sharpness)) -> (answer,)``: gradient, energy, log weight, slack.
+
+The energy is that of the boundary, the log weight that with which the position may be selected,
+the slack its smallest.
+"""
+
+
+def address_of(function: Dispatcher, kind: types.FunctionType) -> int:
+    """Where the machine code of a model or of walls is; valid as long as the function lives.
+
+    Kernels take addresses: to hand over a function itself takes Numba 0.1 ms a call.
+    """
+    compiled = function.get_compile_result(kind.signature)
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+def function_at(kind: types.FunctionType) -> Callable:
+    """Make the opposite of :func:`address_of`, for kernels."""
+
+    @intrinsic
+    def at(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            pointer = builder.inttoptr(arguments[0], cgutils.voidptr_t)
+            function = cgutils.create_struct_proxy(kind)(context, builder)
+            function.c_addr = function.py_addr = cgutils.get_null_value(cgutils.voidptr_t)
+            function.jit_addr = pointer
+            return function._getvalue()
+
+        return kind(types.intp), generate
+
+    return at
+
+
+model_at, walls_at = function_at(MODEL), function_at(WALLS)
+
+
+def as_model(function: Callable) -> Dispatcher:
+    """Make a model of ``function(position, others, slope) -> log density``.
+
+    Parameters
+    ----------
+    function
+        Anything that Numba compiles; it writes the gradient into ``slope``.
+    """
+    compiled = njit(function)
+
+    @njit
+    def model(*inputs):
+        n = inputs[0].size
+        answer = np.empty(n + 1)
+        answer[n] = compiled(inputs[0], inputs[1], answer[:n])
+        return (answer,)
+
+    model.compile((types.StarArgUniTuple(VECTOR, 2),))
+    return model
+
+
+def as_walls(function: Callable) -> Dispatcher:
+    """Make walls of ``function(position, others, sharpness, push, outcome) -> boundary energy``.
+
+    Parameters
+    ----------
+    function
+        Anything that Numba compiles; it writes the gradient of the energy into ``push``, the log
+        weight and the slack into ``outcome``.
+    """
+    compiled = njit(function)
+
+    @njit
+    def walls(*inputs):
+        n = inputs[0].size
+        answer = np.empty(n + 3)
+        answer[n] = compiled(inputs[0], inputs[1], inputs[2], answer[:n], answer[n + 1 :])
+        return (answer,)
+
+    walls.compile((types.StarArgUniTuple(VECTOR, 3),))
+    return walls
+
+
+POSITION, MOMENTUM, VELOCITY, SLOPE, PUSH = range(5)
+"""Rows of a state. The answers of the model and of the walls fill the last two, to their ends."""
+
+LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
+"""Places in the row of the slope, and three in that of the push."""
+
+INVERSE_MASS, LOWER, UPPER, PULL, PLANAR = range(5)
+"""Rows of what is fixed for each coordinate."""
+
+
+class Setting(NamedTuple):
+    """What stays fixed along a trajectory.
+
+    Attributes
+    ----------
+    others
+        Values of variables that other step methods sample.
+    sharpness
+        ``mu`` of each coordinate's bounds, then of each row of the joint constraints.
+    coordinates
+        For each coordinate, as rows: the diagonal of the inverse mass matrix; the bounds at which
+        it is reflected while it drifts, infinite where there is none; a constant slope of the
+        potential that is followed exactly while it drifts, positive towards the lower bound; and
+        whether a plane concerns it.
+    planes
+        Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
+    turns
+        How a velocity and the rates of all slacks change, by twice the rate of a slack, at its
+        plane: rows of ``A M^-1`` and ``A M^-1 A^T`` over the latter's diagonal.
+    dense, root
+        For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
+        else of size zero.
+    ordered
+        Runs of coordinates that stay in order: start, length and direction of each.
+    inner
+        Number of steps under the walls alone in each step; zero where there are no walls, which
+        are then never called.
+    """
+
+    others: NDArray
+    sharpness: NDArray
+    coordinates: NDArray
+    planes: NDArray
+    turns: NDArray
+    dense: NDArray
+    root: NDArray
+    ordered: NDArray
+    inner: int
+
+
+SETTING = types.NamedTuple([VECTOR, VECTOR, *[MATRIX] * 6, types.int64], Setting)
+
+
+@njit
+def new_state(position):
+    """A state at a position, with everything else to be filled in."""
+    state = np.zeros((5, position.size + 3))
+    state[POSITION, : position.size] = position
+    return state

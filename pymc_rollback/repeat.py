@@ -1,0 +1,100 @@
+"""Draws: one trajectory after the other, in one call."""
+
+from functools import cache
+
+import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+
+from pymc_rollback.layout import LOWER, MATRIX, UPPER, address_of, function_at, inlined
+from pymc_rollback.trajectory import ADDRESS, STATIC, TRIAL, cached, try_step
+
+TRAJECTORY = types.FunctionType(STATIC)
+trajectory_at = function_at(TRAJECTORY)
+REPEATED = types.void(ADDRESS, *STATIC.args[:-2], types.int64, MATRIX, MATRIX, MATRIX)
+
+
+@cached
+def repeat_trajectory(
+    trajectory_address,
+    model_address,
+    walls_address,
+    setting,
+    position,
+    step_size,
+    length,
+    rng,
+    repeats,
+    positions,
+    lasts,
+    outcomes,
+):
+    """Run one trajectory after the other, ``repeats`` of them for a draw.
+
+    Parameters
+    ----------
+    trajectory_address
+        Where the kernel of the trajectories is.
+    model_address, walls_address, setting, position, step_size, length, rng
+        What it is called with.
+    repeats
+        Number of trajectories for each draw.
+    positions, lasts, outcomes
+        Overwritten with the draws, the last positions reached and the outcomes, one a row: sums
+        of counts, means of rates, the greatest depth, and the energy of the last trajectory.
+    """
+    trajectory = trajectory_at(trajectory_address)
+    outcome = np.empty(outcomes.shape[1])
+    outcomes[:] = 0.0
+    for k in range(positions.shape[0]):
+        for _ in range(repeats):
+            trajectory(
+                model_address,
+                walls_address,
+                setting,
+                position,
+                step_size,
+                length,
+                rng,
+                lasts[k],
+                outcome,
+            )
+            _keep_inside(position, setting.coordinates)
+            _combine(outcomes[k], outcome, repeats)
+        positions[k] = position
+
+
+@inlined
+def _keep_inside(position, fixed):
+    """Move what was rounded onto a bound to the nearest number inside."""
+    for i in range(position.size):
+        if position[i] <= fixed[LOWER, i]:
+            position[i] = np.nextafter(fixed[LOWER, i], np.inf)
+        elif position[i] >= fixed[UPPER, i]:
+            position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
+
+
+@inlined
+def _combine(total, outcome, repeats):
+    """Add one of several outcomes to what they amount to, in the order of their fields."""
+    total[0] += outcome[0] / repeats
+    total[1], total[2] = max(total[1], outcome[1]), max(total[2], outcome[2])
+    total[3], total[4] = outcome[3], outcome[4]
+    total[5] += outcome[5]
+    total[6] += outcome[6] / repeats
+    total[7] += outcome[7]
+    total[8] = max(total[8], outcome[8])
+
+
+@cache
+def ready(kernel: Dispatcher) -> Dispatcher:
+    """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
+    kernel.compile({try_step: TRIAL, repeat_trajectory: REPEATED}.get(kernel, STATIC))
+    kernel.disable_compile()
+    return kernel
+
+
+@cache
+def address_of_trajectory(kernel: Dispatcher) -> int:
+    """Where the machine code of a trajectory is."""
+    return address_of(ready(kernel), TRAJECTORY)
