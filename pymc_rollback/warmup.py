@@ -38,7 +38,7 @@ OUTSIDE = 0.2
 STEEPNESS = (1.0, 10.0, 100.0)
 """Least, first and greatest slope of a boundary term, per standard deviation."""
 
-RESOLVED = 0.5
+RESOLVED = 1.5
 """Product of inner step and steepness at which the walls are resolved."""
 
 RECENT = 50
@@ -201,19 +201,26 @@ class Warmup(WithSamplingState):
         self.iteration += 1
         self.step_adapt.update(acceptance, True)
         self.recent += (np.array([acceptance, 1.0 - outside, steps]) - self.recent) / RECENT
-        rate = 2.0 / (10.0 + self.iteration) ** 0.6
-        low, _, high = np.log(STEEPNESS)
-        moved = self.log_steepness + rate * np.clip(outside / OUTSIDE - 1.0, -1.0, 1.0)
-        self.log_steepness = float(np.clip(moved, low, high))
+        if self.numbers.tunes_rows:
+            self._tune_steepness(outside)
         if self.count == 0:
             self.center = position.copy()
         x = position - self.center
         self.count += 1
-        self.sums += np.stack([x, x * x, slope, slope * x, slope * slope, x * self.previous])
+        terms = (x, x * x, slope, slope * x, slope * slope, x * self.previous)
+        for total, term in zip(self.sums, terms, strict=True):
+            total += term
         self.previous = x
         if self.numbers.dense:
             self.products += np.outer(x, x)
         return self.iteration == self.window_end
+
+    def _tune_steepness(self, outside: float) -> None:
+        """Steeper where more than the wanted share of states was outside."""
+        rate = 2.0 / (10.0 + self.iteration) ** 0.6
+        low, _, high = np.log(STEEPNESS)
+        moved = self.log_steepness + rate * min(outside / OUTSIDE - 1.0, 1.0)
+        self.log_steepness = float(min(max(moved, low), high))
 
     def close_window(self, lower: np.ndarray, upper: np.ndarray) -> None:
         """Update metric and pull from the draws of a window, and open the next.
