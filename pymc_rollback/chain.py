@@ -77,7 +77,7 @@ class Chain(WithSamplingState):
         self.row_lengths = np.ones(numbers.sharpness.size - geometry.size)
         self.warmup = Warmup(numbers, geometry)
         self.before: list[ChainState] = []
-        self._turned: tuple[np.ndarray, np.ndarray] | None = None
+        self._turned: tuple[np.ndarray, ...] | None = None
 
     def begin(
         self,
@@ -203,16 +203,21 @@ class Chain(WithSamplingState):
 
         self.warmup.search_step(acceptance)
 
-    def _turns(self) -> np.ndarray:
-        """What a reflection at each plane does in the present metric; made once for each."""
+    def _turns(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a reflection at each plane does in the present metric, and to which coordinates.
+
+        In a dense metric a reflection turns coordinates that no plane concerns, too. Made once for
+        each metric.
+        """
         if self._turned is None or self._turned[0] is not self.warmup.variances:
             rows = self.geometry.planes[:-1].T
             moved = self.warmup.apply_metric(rows)
             gram = moved @ rows.T
             own = np.diag(gram)[:, None]
-            turns = np.c_[moved / own, gram / own, own]
-            self._turned = self.warmup.variances, np.ascontiguousarray(turns)
-        return self._turned[1]
+            turns = np.ascontiguousarray(np.c_[moved / own, gram / own, own])
+            planar = self.geometry.planar | np.any(moved != 0, axis=0)
+            self._turned = self.warmup.variances, turns, planar
+        return self._turned[1:]
 
     def _reflecting(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         reflects = self.geometry.reflects
@@ -221,12 +226,13 @@ class Chain(WithSamplingState):
     def _setting(self, place: Place, step_size: float) -> Setting:
         warmup, geometry = self.warmup, self.geometry
         lower, upper = self._reflecting(place)
+        turns, planar = self._turns()
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
-            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull, geometry.planar]),
+            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull, planar]),
             planes=geometry.planes,
-            turns=self._turns(),
+            turns=turns,
             dense=warmup.covariance,
             root=warmup.root,
             ordered=geometry.runs,

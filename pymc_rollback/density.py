@@ -28,6 +28,10 @@ LEAST_SHARPNESS = 8.0
 """Sharpness times width of two bounds that move with other variables and are given none."""
 
 
+MOST_ROWS = 1000
+"""Rows of an affine constraint up to which it reflects: each contact looks at all of them."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Where the coordinates of one variable are in a raveled vector."""
@@ -132,6 +136,7 @@ class Density:
             and self._concerns(c)
             and {x.name for x in free_inputs(self.model, c.slack)} <= straight
             and not self._has_data(c.slack)
+            and (c.slack.type.shape[0] or 1) <= MOST_ROWS
             and self.sharp.isdisjoint({c.name, owner_of(c.name)})
         ]
 

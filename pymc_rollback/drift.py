@@ -18,7 +18,7 @@ from pymc_rollback.layout import (
 MOST_CONTACTS = 10_000
 """Most reflections between planes in a drift; a trajectory that needs more is given up."""
 
-TOUCHING = 1e-12
+TOUCHING = 1e-13
 """Slack of a plane, relative to its terms, that rounding may hide."""
 
 
@@ -62,7 +62,7 @@ def drift_between_planes(state, fixed, planes, turns, time):
 
     At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
     keeps the kinetic energy. Where rounding leaves it open on which side of a plane the motion
-    ends, the position is not a number, and the trajectory ends.
+    ends, the state is not a number, and the trajectory ends.
     """
     n, m = fixed.shape[1], planes.shape[1]
     sign, left = (1.0, time) if time > 0 else (-1.0, -time)
@@ -99,13 +99,22 @@ def drift_between_planes(state, fixed, planes, turns, time):
             state[MOMENTUM, bound] *= -1
         else:
             break
-    largest = 0.0
-    for i in range(n):
-        if fixed[PLANAR, i] > 0:
-            largest = max(largest, abs(state[POSITION, i]))
+    largest = np.max(np.abs(state[POSITION, :n]))
     for j in range(m):
-        if not (slack[j] > TOUCHING * (abs(planes[n, j]) + largest)) or left > 0:
-            state[POSITION, 0] = np.nan
+        near = slack[j] <= TOUCHING * (abs(planes[n, j]) + n * largest)
+        if not (slack[j] > 0) or left > 0 or (near and touches(state, planes, j, slack[j])):
+            # the momentum too: a flat density would not see the position
+            state[POSITION, 0] = state[MOMENTUM, 0] = np.nan
+
+
+@njit(error_model="numpy")
+def touches(state, planes, j, slack):
+    """Whether rounding leaves it open on which side of a plane a position is."""
+    n = planes.shape[0] - 1
+    size = abs(planes[n, j])
+    for i in range(n):
+        size += abs(planes[i, j] * state[POSITION, i])
+    return slack <= TOUCHING * size
 
 
 @njit(error_model="numpy")

@@ -155,9 +155,17 @@ class Geometry:
         """Slacks ``A x + c`` of the planes, in units of length: ``A`` transposed over ``c``."""
         if not self.density.planes:
             return np.empty((self.size + 1, 0))
+        slacks = pt.concatenate(self.density.place([c.slack for c in self.density.planes]))
+        weights = pt.dvector("weights")
+        function = self._function([weights], [slacks, self._gradient(pt.dot(weights, slacks))])
         zeros = np.zeros(self.size), np.zeros(self.density.others.type.shape)
-        rows = np.c_[self.row_gradients(*zeros), self.row_slacks(*zeros)][self.barrier_rows :]
-        return np.ascontiguousarray((rows / np.linalg.norm(rows[:, :-1], axis=1)[:, None]).T)
+        offset, _ = function(*zeros, np.zeros(self.plane_rows))
+        normals = [function(*zeros, unit)[1] for unit in np.eye(self.plane_rows)]
+        rows = np.c_[np.array(normals), offset]
+        length = np.linalg.norm(rows[:, :-1], axis=1)
+        # a row without coordinates is met everywhere or, as the start finds out, nowhere
+        rows = rows[length > 0] / length[length > 0, None]
+        return np.ascontiguousarray(rows.T)
 
     @cached_property
     def planar(self) -> np.ndarray:
@@ -167,8 +175,26 @@ class Geometry:
     @cached_property
     def barrier_rows(self) -> int:
         """Number of rows of the barriers, which come before those of the planes."""
+        return self._count_rows(self.density.barriers)
+
+    @cached_property
+    def plane_rows(self) -> int:
+        """Number of rows of the planes."""
+        return self._count_rows(self.density.planes)
+
+    def _count_rows(self, constraints: list[Constraint]) -> int:
         slacks = self._slacks_of(self.density.start)
-        return sum(slack.size for c, slack in slacks if c in self.density.barriers)
+        return sum(slack.size for c, slack in slacks if c in constraints)
+
+    @cached_property
+    def order_rows(self) -> np.ndarray:
+        """Rows of ``A x > 0`` that say that runs of coordinates are in order."""
+        rows = [np.empty((0, self.size))]
+        for start, length, direction in self.runs:
+            here = int(start) + np.arange(int(length))
+            unit = np.eye(self.size)[here]
+            rows.append(direction * np.diff(unit, axis=0))
+        return np.concatenate(rows)
 
     # -- rows of the boundary terms
 
@@ -191,6 +217,9 @@ class Geometry:
     def blame(self, position: np.ndarray, others: np.ndarray, slope: np.ndarray) -> str:
         """Say which variable or constraint a trajectory was at when it diverged."""
         blocks = self.density.blocks
+        if not np.all(np.isfinite(position)) and self.density.planes:
+            names = ", ".join(repr(c.name) for c in self.density.planes)
+            return f"the planes of {names}, on which of whose sides it is, rounding hides"
         for block in blocks:
             if not np.all(np.isfinite(slope[block.place])):
                 return f"a gradient of {block.name!r} that is not finite"

@@ -1,7 +1,7 @@
 """What the kernels work on: functions by address, what is fixed, and states.
 
 Kernels see functions over one raveled vector and import neither PyMC nor PyTensor. Only the
-trajectories, into which everything else is inlined, are cached by Numba. A state is one matrix:
+trajectories, which contain everything else, are cached by Numba. A state is one matrix:
 each array that is handed to a function, or taken out of a tuple, costs as much (its reference
 count) as the work on a dozen coordinates.
 """

@@ -56,7 +56,8 @@ class Start:
             return self.geometry.row_slacks(position, self.others)
 
     def _is_inside(self, position: np.ndarray) -> bool:
-        return bool(np.all(self._slacks(position) > 0))
+        in_order = np.all(self.geometry.order_rows @ position > 0)
+        return bool(in_order and np.all(self._slacks(position) > 0))
 
     def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if self.geometry.is_affine:
@@ -108,6 +109,8 @@ class Start:
         """Nearest point of an affine system that is half as deep as possible: linear programs."""
         offset = self._slacks(np.zeros_like(position))
         rows = self.geometry.row_gradients(position, self.others)
+        orders = self.geometry.order_rows
+        rows, offset = np.concatenate([rows, orders]), np.r_[offset, np.zeros(len(orders))]
         size = np.linalg.norm(rows, axis=1)
         size = np.where(size > 0, size, 1.0)
         rows, offset = rows / size[:, None], offset / size

@@ -319,15 +319,15 @@ class Warmup(WithSamplingState):
         return np.sqrt(np.maximum(np.sum(self.apply_metric(rows) * rows, axis=1), 0.0))
 
 
-def _guess_variance(position: np.ndarray, slope: np.ndarray, has_walls: bool) -> np.ndarray:
+def _guess_variance(position: np.ndarray, slope: np.ndarray, has_barriers: bool) -> np.ndarray:
     """Variance from that of few draws and of the slopes there, which knows of places not yet seen.
 
     For a normal density it is right from the first draws on, however slowly they spread, or far
-    they come. But slopes know nothing of walls: where there are any, it stays below the variance.
+    they come. But slopes know nothing of barriers: with these it stays below the variance.
     """
     with np.errstate(all="ignore"):
         guess = np.sqrt(position / slope)
-        guess = 1 / (1 / guess + 1 / position) if has_walls else guess
+        guess = 1 / (1 / guess + 1 / position) if has_barriers else guess
     return np.where(np.isfinite(guess) & (guess > 0), guess, position)
 
 
