@@ -210,5 +210,5 @@ SAMPLERS = [
     Sampler("NUTS over −inf", run_infinite_nuts, lambda work: work.joint),
     Sampler("Metropolis", run_metropolis, lambda work: not work.large),
     Sampler("hopsy", run_hopsy, between_planes, "hopsy"),
-    Sampler("tmg-hmc", run_tmg, lambda work: work.normal is not None, "tmg_hmc"),
+    Sampler("tmg-hmc", run_tmg, lambda work: work.normal and not work.large, "tmg_hmc"),
 ]

@@ -128,6 +128,7 @@ def curve_work(knots, differences, draws):
         joint=True,
         transformed=lambda: by_differences(y, differences, normal.start),
         normal=normal,
+        large=knots > 50,
     )
 
 
