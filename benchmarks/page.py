@@ -21,7 +21,8 @@ How to read the tables:
   squared deviations; the two columns after it divide the smaller one.
 - **per 1000 gradients**: of the model's log density, after the warm-up.
 - **per second**: with the warm-up, without compilation.
-- **first draw**: seconds from the model to the first draw, with compilation.
+- **first draw**: seconds from the model to the first draw, with compilation; for the first work of
+  a new machine also of our kernels, once.
 - **error**: the largest difference from the known answer, over the means of all quantities and of
   their squares, in standard errors (of the draws, and of the known answer where that is
   simulated). A row is *wrong* where it exceeds the number in brackets, as {FALSE_ALARMS:.1%} of

@@ -32,7 +32,7 @@ def draw(works: dict, path):
         peer = best_peer(works[name])
         if peer is None:
             note = f"no peer is right; {OURS} is" if OURS in rows else "no sampler is right"
-            panel.annotate(note, (1, height), va="center", fontsize=8)
+            panel.annotate(f"{note}  ", (1, height), va="center", ha="right", fontsize=8)
             continue
         for sampler, row in rows.items():
             marker, colour = STYLES.get(sampler, ("o", "#999999"))
@@ -41,9 +41,10 @@ def draw(works: dict, path):
             panel.scatter(ratio, height, s=size, color=colour, marker=marker, zorder=zorder)
         if OURS not in rows:
             panel.annotate(
-                f"  {OURS}: {works[name]['rows'].get(OURS, {'verdict': 'not run'})['verdict']}",
+                f"{OURS}: {works[name]['rows'].get(OURS, {'verdict': 'not run'})['verdict']}  ",
                 (1, height),
                 va="center",
+                ha="right",
                 fontsize=8,
             )
     panel.axvline(1, color="#999999", linewidth=1)
