@@ -246,7 +246,7 @@ def rows(summaries, gap, between, likeness):
         value, sd = REPORTED.get(name, (None, None))
         paper = f"{value:.4f} (sd {sd:.4f})" if value else "(not in the paper)"
         mean, error, spread = (found[k] for k in ("mean", "standard_error", "sd_over_runs"))
-        text = f"{mean:.4f} ± {error:.4f} (sd {spread:.4f})"
+        text = f"{mean:.5f} ± {error:.5f} (sd {spread:.4f})"
         agreement = "biased by smoothing, less so" if name == "μ = 1000" else "exact"
         if value:
             away = (value - between["mean"]) / between["sd"]
