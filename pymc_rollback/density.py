@@ -27,7 +27,6 @@ from pymc_rollback.values import ValueSpace
 LEAST_SHARPNESS = 8.0
 """Sharpness times width of two bounds that move with other variables and are given none."""
 
-
 MOST_ROWS = 1000
 """Rows of an affine constraint up to which it reflects: each contact looks at all of them."""
 
@@ -123,10 +122,11 @@ class Density:
     def planes(self) -> list[Constraint]:
         """Affine constraints at which trajectories are reflected, as they are at bounds.
 
-        They must stay where they are, as long as data and other variables may change.
+        Only of coordinates that are the variables themselves, and of nothing that may change
+        between two draws: other steps' variables, data.
         """
-        sorted_ = {b.name for b, support in self.walled if support.order is not None}
-        elsewhere = {b.name for b, _ in self.mirrored} | self.transformed | sorted_
+        ordered = {b.name for b, support in self.walled if support.order is not None}
+        elsewhere = {b.name for b, _ in self.mirrored} | self.transformed | ordered
         straight = set(self.names) - elsewhere
         return [
             c

@@ -186,15 +186,17 @@ class Geometry:
         slacks = self._slacks_of(self.density.start)
         return sum(slack.size for c, slack in slacks if c in constraints)
 
-    @cached_property
     def order_rows(self) -> np.ndarray:
         """Rows of ``A x > 0`` that say that runs of coordinates are in order."""
-        rows = [np.empty((0, self.size))]
-        for start, length, direction in self.runs:
-            here = int(start) + np.arange(int(length))
-            unit = np.eye(self.size)[here]
-            rows.append(direction * np.diff(unit, axis=0))
-        return np.concatenate(rows)
+        pairs = [
+            (i, direction)
+            for start, length, direction in self.runs
+            for i in range(int(start), int(start + length) - 1)
+        ]
+        rows = np.zeros((len(pairs), self.size))
+        for row, (i, direction) in zip(rows, pairs, strict=True):
+            row[i], row[i + 1] = -direction, direction
+        return rows
 
     # -- rows of the boundary terms
 
@@ -212,7 +214,8 @@ class Geometry:
     def row_gradients(self, position: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Gradients of all rows at a position."""
         count = self.row_slacks(position, others).size
-        return np.array([self._weighted_gradient(position, others, w) for w in np.eye(count)])
+        rows = [self._weighted_gradient(position, others, w) for w in np.eye(count)]
+        return np.reshape(rows, (count, self.size))
 
     def blame(self, position: np.ndarray, others: np.ndarray, slope: np.ndarray) -> str:
         """Say which variable or constraint a trajectory was at when it diverged."""

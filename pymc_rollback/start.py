@@ -56,8 +56,7 @@ class Start:
             return self.geometry.row_slacks(position, self.others)
 
     def _is_inside(self, position: np.ndarray) -> bool:
-        in_order = np.all(self.geometry.order_rows @ position > 0)
-        return bool(in_order and np.all(self._slacks(position) > 0))
+        return bool(np.all(self._slacks(position) > 0))
 
     def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if self.geometry.is_affine:
@@ -74,7 +73,12 @@ class Start:
         raise SamplingError(self._complaint(best))
 
     def _fold(self, position: np.ndarray) -> np.ndarray:
-        return self.geometry.keep_inside(position, self.lower, self.upper)
+        """The nearest position within the bounds, put in order."""
+        folded = self.geometry.keep_inside(position, self.lower, self.upper).copy()
+        for start, length, direction in self.geometry.runs:
+            run = slice(int(start), int(start + length))
+            folded[run] = np.sort(folded[run])[:: int(direction)]
+        return folded
 
     def _descend(self, position: np.ndarray) -> np.ndarray:
         """Minimise the squared shortfall of the slacks, for ever smaller margins."""
@@ -109,7 +113,7 @@ class Start:
         """Nearest point of an affine system that is half as deep as possible: linear programs."""
         offset = self._slacks(np.zeros_like(position))
         rows = self.geometry.row_gradients(position, self.others)
-        orders = self.geometry.order_rows
+        orders = self.geometry.order_rows()
         rows, offset = np.concatenate([rows, orders]), np.r_[offset, np.zeros(len(orders))]
         size = np.linalg.norm(rows, axis=1)
         size = np.where(size > 0, size, 1.0)
@@ -177,8 +181,4 @@ class Start:
         moved = np.where(
             position < self.lower, low, np.where(position > self.upper, high, position)
         )
-        moved = self._fold(moved)
-        for start, length, direction in self.geometry.runs:
-            run = slice(int(start), int(start + length))
-            moved[run] = np.sort(moved[run])[:: int(direction)]
-        return moved
+        return self._fold(moved)
