@@ -316,6 +316,14 @@ def test_a_divergence_keeps_the_draw(kernel, model, step_size):
     assert all(o.steps < 40 and not o.moved and o.energy_error == 0 for o in ended)
 
 
+def test_a_fall_of_the_energy_is_no_divergence():
+    """From far outside a long step gains thousands: it is taken, and never back."""
+    fixed = setting(inverse_mass=[1.0])
+    positions, [down] = draws(endpoint_trajectory, normal, nowhere, fixed, [200.0, 0.0], 1.5, 1, 1)
+    assert down.moved and not down.diverging and down.energy_error < -1000
+    assert abs(positions[0, 0]) < 100
+
+
 def test_generators_reproduce():
     fixed = setting(inverse_mass=[1.0])
     first, second = (
