@@ -96,9 +96,12 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
         given = dict.fromkeys(known, given)
     unknown = set(given) - known
     if unknown:
+        # what reflects has a wall that a sharpness would turn into a barrier
+        density = geometry.density
+        reflecting = {c.name for c in density.planes} | {b.name for b, _ in density.reflected}
         raise ValueError(
             f"sharpness names {', '.join(sorted(unknown))}, but the walls are "
-            f"{', '.join(sorted(known)) or 'none'}."
+            f"{', '.join(sorted(known | reflecting)) or 'none'}."
         )
     for name, value in given.items():
         check_positive(f"sharpness[{name!r}]", value)

@@ -46,6 +46,11 @@ def test_affine_constraints_are_planes():
     assert names(rb.RollbackHMC(model=model, sharpness={"disk": 9.0})) == (["planes"], ["disk"])
 
 
+def test_planes_are_named_where_a_sharpness_names_none_of_them():
+    with pytest.raises(ValueError, match="names plane, but the walls are disk, planes, t"):
+        rb.RollbackHMC(model=region(), sharpness={"plane": 9.0})
+
+
 def test_planes_that_may_move_or_bend_have_barriers():
     with pm.Model() as model:
         x, y = pm.Normal("x"), pm.Normal("y")
