@@ -12,7 +12,16 @@ from pymc.model.transform.conditioning import remove_value_transforms
 import pymc_rollback as rb
 from benchmarks.rows import Row
 from benchmarks.work import factorisation
-from pymc_rollback.layout import MATRIX, MODEL, MOMENTUM, SETTING, WALLS, Setting, new_state
+from pymc_rollback.layout import (
+    MATRIX,
+    MODEL,
+    MOMENTUM,
+    SETTING,
+    WALLS,
+    Setting,
+    borrowed,
+    new_state,
+)
 from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, leapfrog
 
 LOOP = types.void(MODEL, WALLS, SETTING, MATRIX, types.float64, types.int64)
@@ -21,12 +30,14 @@ looping = njit(LOOP, error_model="numpy")
 
 @looping
 def leapfrogs(model, walls, setting, state, step_size, n):
+    setting = borrowed(setting)
     for _ in range(n):
         leapfrog(model, walls, setting, state, step_size)
 
 
 @looping
 def gradients(model, walls, setting, state, step_size, n):
+    setting = borrowed(setting)
     for _ in range(n):
         evaluate_walls(walls, setting, state)
         evaluate_model(model, setting, state)
@@ -55,6 +66,7 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
         others=np.empty(0),
         sharpness=np.full(2 * size, mu),
         coordinates=np.array([np.ones(size), -infinite, infinite, np.zeros(size), np.zeros(size)]),
+        bouncing=np.empty(0, int),
         planes=np.empty((size + 1, 0)),
         turns=nothing,
         dense=nothing,
@@ -134,7 +146,7 @@ def time_to_first_draw(step, repeats):
 
 def run(quick):
     """Rows of the table, as they are measured."""
-    repeats = 3 if quick else 15
+    repeats = 3 if quick else 30
     plain = remove_value_transforms(truncated_normal())
     ratio = step_over_gradient(plain, 20, 20.0, 0.02, 20_000, repeats)
     yield Row("leapfrog / gradient, truncated normal", ratio, 1.5)

@@ -16,7 +16,6 @@ from pymc_rollback.trajectory import (
     as_outcome,
     doubling_trajectory,
     endpoint_trajectory,
-    try_step,
     window_trajectory,
 )
 from pymc_rollback.warmup import EARLY_TREEDEPTH, Warmup, WarmupState, wall_lengths
@@ -109,22 +108,37 @@ class Chain(WithSamplingState):
         count: int = 1,
     ) -> list[Draw]:
         """Run trajectories, and select the next position from each."""
-        numbers, geometry = self.numbers, self.geometry
-        step_size = self.warmup.step_size(tune)
+        image = self.geometry.draw_image(coordinates, *place[1:], self.numbers.sharpness, rng)
+        repeats = 1 if tune else self.warmup.repeats()
+        step_size, length = self.warmup.step_size(tune), self._length(tune)
+        return self._run(functions, image, place, rng, step_size, length, repeats, count)
+
+    def _run(
+        self,
+        functions: Compiled,
+        position: np.ndarray,
+        place: Place,
+        rng: np.random.Generator,
+        step_size: float,
+        length: int,
+        repeats: int = 1,
+        count: int = 1,
+    ) -> list[Draw]:
+        """Run trajectories of a given length from a position, which is overwritten."""
         setting = self._setting(place, step_size)
-        doubles = numbers.n_steps is None
-        static = window_trajectory if numbers.exact else endpoint_trajectory
-        positions, lasts = np.empty((2, count, geometry.size))
+        static = window_trajectory if self.numbers.exact else endpoint_trajectory
+        doubles = self.numbers.n_steps is None
+        positions, lasts = np.empty((2, count, position.size))
         outcomes = np.empty((count, len(Outcome._fields)))
         ready(repeat_trajectory)(
             address_of_trajectory(doubling_trajectory if doubles else static),
             *functions.addresses,
             setting,
-            geometry.draw_image(coordinates, *place[1:], numbers.sharpness, rng),
+            position,
             step_size,
-            self._length(tune),
+            length,
             rng,
-            1 if tune else self.warmup.repeats(),
+            repeats,
             positions,
             lasts,
             outcomes,
@@ -191,15 +205,8 @@ class Chain(WithSamplingState):
             self.row_lengths = wall_lengths(self.warmup, self.geometry, position, place.others, rng)
 
         def acceptance(step_size: float) -> float:
-            rate = ready(try_step)(
-                *functions.addresses,
-                self._setting(place, step_size),
-                position,
-                step_size,
-                rng,
-            )
-            functions.interrupt.reraise()
-            return rate
+            [draw] = self._run(functions, position.copy(), place, rng, step_size, length=1)
+            return draw.outcome.acceptance
 
         self.warmup.search_step(acceptance)
 
@@ -227,10 +234,12 @@ class Chain(WithSamplingState):
         warmup, geometry = self.warmup, self.geometry
         lower, upper = self._reflecting(place)
         turns, planar = self._turns()
+        bounded = np.isfinite(lower) | np.isfinite(upper)
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
             coordinates=np.stack([warmup.variances, lower, upper, warmup.pull, planar]),
+            bouncing=np.flatnonzero(bounded & ~planar),
             planes=geometry.planes,
             turns=turns,
             dense=warmup.covariance,

@@ -8,7 +8,7 @@ step methods sample enter as a second vector, not as constants.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import pytensor.tensor as pt
@@ -238,7 +238,7 @@ class Density:
     def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:
         """One vector of a gradient and some levels, as the kernels take it."""
         gradient = pt.grad(value, self.coordinates, disconnected_inputs="ignore")
-        return pt.concatenate([gradient, pt.stack([pt.cast(x, "float64") for x in levels])])
+        return pt.concatenate([gradient, *(pt.cast(x, "float64")[None] for x in levels)])
 
     def walls(self) -> TensorVariable:
         """Gradient of the boundary energy, the energy, the log weight, and the smallest slack."""
@@ -256,7 +256,7 @@ class Density:
         if self.exact:
             inside = pt.all(pt.stack([pt.constant(True), *allowed]))
             log_weight = pt.switch(inside, -image_energy, -np.inf)
-        slack = pt.min(pt.concatenate([pt.constant([np.inf]), *slacks]))
+        slack = reduce(pt.minimum, [pt.min(x) for x in slacks])
         return self._answer(energy, [energy, log_weight, slack])
 
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:

@@ -24,36 +24,37 @@ TOUCHING = 1e-13
 
 @inlined
 def drift(state, setting, time):
-    """Move a position with its momentum for some time, reflecting and keeping in order."""
+    """Move a position with its momentum for some time, reflecting and keeping in order.
+
+    What has arrived has no velocity left, so that all that moves straight does so in one simple
+    loop.
+    """
     fixed, ordered = setting.coordinates, setting.ordered
     find_velocity(state, setting)
     if setting.planes.shape[1] > 0:
         drift_between_planes(state, fixed, setting.planes, setting.turns, time)
+    for i in setting.bouncing:
+        bounce(state, fixed, i, time)
     for i in range(fixed.shape[1]):
-        if fixed[PLANAR, i] > 0:
-            continue
-        position, velocity = state[POSITION, i], state[VELOCITY, i]
-        lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
-        if lower == -np.inf and upper == np.inf:
-            state[POSITION, i] = position + time * velocity
-            continue
-        gravity = inverse_mass * fixed[PULL, i]
-        position, velocity = bounce(position, velocity, lower, upper, gravity, time)
-        state[POSITION, i] = position
-        state[MOMENTUM, i] = velocity / inverse_mass
+        state[POSITION, i] += time * state[VELOCITY, i]
     for k in range(ordered.shape[0]):
         put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2])
 
 
-@njit(error_model="numpy")
-def bounce(position, velocity, lower, upper, gravity, time):
+@inlined
+def bounce(state, fixed, i, time):
     """Move one coordinate between its bounds for some time, under its pull."""
+    x, v = state[POSITION, i], state[VELOCITY, i]
+    lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
+    gravity = inverse_mass * fixed[PULL, i]
     if gravity > 0:
-        return fall(position, velocity, lower, upper, gravity, time)
-    if gravity < 0:
-        x, v = fall(-position, -velocity, -upper, -lower, -gravity, time)
-        return -x, -v
-    return reflect(position + time * velocity, velocity, lower, upper)
+        x, v = fall(x, v, lower, upper, gravity, time)
+    elif gravity < 0:
+        x, v = fall(-x, -v, -upper, -lower, -gravity, time)
+        x, v = -x, -v
+    else:
+        x, v = reflect(x + time * v, v, lower, upper)
+    state[POSITION, i], state[MOMENTUM, i], state[VELOCITY, i] = x, v / inverse_mass, 0.0
 
 
 @njit(error_model="numpy")
@@ -99,6 +100,9 @@ def drift_between_planes(state, fixed, planes, turns, time):
             state[MOMENTUM, bound] *= -1
         else:
             break
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            state[VELOCITY, i] = 0.0
     largest = np.max(np.abs(state[POSITION, :n]))
     for j in range(m):
         near = slack[j] <= TOUCHING * (abs(planes[n, j]) + n * largest)

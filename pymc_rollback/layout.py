@@ -3,7 +3,7 @@
 Kernels see functions over one raveled vector and import neither PyMC nor PyTensor. Only the
 trajectories, which contain everything else, are cached by Numba. A state is one matrix:
 each array that is handed to a function, or taken out of a tuple, costs as much (its reference
-count) as the work on a dozen coordinates.
+count) as the work on a dozen coordinates. For the same reason a setting is only borrowed.
 """
 
 from collections.abc import Callable
@@ -133,6 +133,8 @@ class Setting(NamedTuple):
         it is reflected while it drifts, infinite where there is none; a constant slope of the
         potential that is followed exactly while it drifts, positive towards the lower bound; and
         whether a plane concerns it.
+    bouncing
+        Which coordinates have a bound, and no plane.
     planes
         Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
     turns
@@ -151,6 +153,7 @@ class Setting(NamedTuple):
     others: NDArray
     sharpness: NDArray
     coordinates: NDArray
+    bouncing: NDArray
     planes: NDArray
     turns: NDArray
     dense: NDArray
@@ -159,7 +162,28 @@ class Setting(NamedTuple):
     inner: int
 
 
-SETTING = types.NamedTuple([VECTOR, VECTOR, *[MATRIX] * 6, types.int64], Setting)
+SETTING = types.NamedTuple(
+    [VECTOR, VECTOR, MATRIX, types.int64[::1], *[MATRIX] * 5, types.int64], Setting
+)
+
+
+@intrinsic
+def borrowed(typing_context, setting):
+    """The setting that a kernel was called with, whose caller keeps it: nothing counts references.
+
+    They would be counted each time that an array is taken out of it, a dozen times a step.
+    """
+
+    def generate(context, builder, signature, arguments):
+        members = cgutils.unpack_tuple(builder, arguments[0])
+        for k, kind in enumerate(setting.types):
+            if isinstance(kind, types.Array):
+                array = cgutils.create_struct_proxy(kind)(context, builder, value=members[k])
+                array.meminfo = cgutils.get_null_value(array.meminfo.type)
+                members[k] = array._getvalue()
+        return context.make_tuple(builder, setting, members)
+
+    return setting(setting), generate
 
 
 @njit

@@ -53,31 +53,25 @@ def leapfrog(model, walls, setting, state, step_size):
     and preserves volume, costs one gradient of the model, and for ``k = 1`` is the leapfrog of
     the paper.
     """
-    fixed, inner = setting.coordinates, setting.inner
-    kick(state, fixed, 0.5 * step_size)
-    if inner == 0:
-        drift(state, setting, step_size)
-    for _ in range(inner):
-        push_back(state, fixed, 0.5 * step_size / inner)
-        drift(state, setting, step_size / inner)
+    rounds = max(setting.inner, 1)
+    short = step_size / rounds
+    kick(state, setting, 0.5 * step_size, 0.5 * short)
+    for left in range(rounds, 0, -1):
+        drift(state, setting, short)
         evaluate_walls(walls, setting, state)
-        push_back(state, fixed, 0.5 * step_size / inner)
+        if left > 1:
+            kick(state, setting, 0.0, short)
     evaluate_model(model, setting, state)
-    kick(state, fixed, 0.5 * step_size)
+    kick(state, setting, 0.5 * step_size, 0.5 * short)
 
 
 @inlined
-def kick(state, fixed, time):
-    """Add the force of the model, but for the pull that the drift follows, for some time."""
+def kick(state, setting, time, wall_time):
+    """Add the forces of the model, but for the pull that the drift follows, and of the walls."""
+    fixed = setting.coordinates
     for i in range(fixed.shape[1]):
-        state[MOMENTUM, i] += time * (state[SLOPE, i] + fixed[PULL, i])
-
-
-@inlined
-def push_back(state, fixed, time):
-    """Add the force of the walls for some time."""
-    for i in range(fixed.shape[1]):
-        state[MOMENTUM, i] -= time * state[PUSH, i]
+        force = time * (state[SLOPE, i] + fixed[PULL, i])
+        state[MOMENTUM, i] += force - wall_time * state[PUSH, i]
 
 
 @inlined
@@ -102,9 +96,14 @@ def find_energies(state, setting):
     the draws are selected by, ``-log f - log weight + K``, infinite outside the region; with
     :math:`K = p^T M^{-1} p / 2`.
     """
-    find_velocity(state, setting)
+    fixed = setting.coordinates
     total = 0.0
-    for i in range(setting.coordinates.shape[1]):
-        total += state[VELOCITY, i] * state[MOMENTUM, i]
+    if setting.dense.size == 0:
+        for i in range(fixed.shape[1]):
+            total += fixed[INVERSE_MASS, i] * state[MOMENTUM, i] ** 2
+    else:
+        find_velocity(state, setting)
+        for i in range(fixed.shape[1]):
+            total += state[VELOCITY, i] * state[MOMENTUM, i]
     energy = 0.5 * total - state[SLOPE, LOG_DENSITY]
     return energy + state[PUSH, WALL_ENERGY], energy - state[PUSH, LOG_WEIGHT]

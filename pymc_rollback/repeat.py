@@ -7,7 +7,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.layout import LOWER, MATRIX, UPPER, address_of, function_at, inlined
-from pymc_rollback.trajectory import ADDRESS, STATIC, TRIAL, cached, try_step
+from pymc_rollback.trajectory import ADDRESS, STATIC, cached
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)
@@ -89,7 +89,7 @@ def _combine(total, outcome, repeats):
 @cache
 def ready(kernel: Dispatcher) -> Dispatcher:
     """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
-    kernel.compile({try_step: TRIAL, repeat_trajectory: REPEATED}.get(kernel, STATIC))
+    kernel.compile(REPEATED if kernel is repeat_trajectory else STATIC)
     kernel.disable_compile()
     return kernel
 

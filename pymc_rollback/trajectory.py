@@ -18,6 +18,7 @@ from pymc_rollback.layout import (
     SETTING,
     SLACK,
     VECTOR,
+    borrowed,
     inlined,
     model_at,
     new_state,
@@ -121,6 +122,13 @@ def _advance(model, walls, setting, state, step_size, reference, tally):
 
 
 @inlined
+def _keep(state, position):
+    """Copy the position of a state; in a loop, as slices count references."""
+    for i in range(position.size):
+        position[i] = state[POSITION, i]
+
+
+@inlined
 def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
     """Write the fields of an :class:`Outcome`, in their order."""
     steps = tally[STEPS]
@@ -128,20 +136,6 @@ def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
     outcome[3], outcome[4] = chosen, chosen - initial
     outcome[5], outcome[6], outcome[7] = steps, tally[INSIDE] / (steps + 1), tally[ROLLBACKS]
     outcome[8] = depth
-
-
-TRIAL = types.float64(ADDRESS, ADDRESS, SETTING, VECTOR, types.float64, RNG)
-
-
-@cached
-def try_step(model_address, walls_address, setting, position, step_size, rng):
-    """Acceptance rate of a single leapfrog step from a position, which stays as it is."""
-    model, walls = model_at(model_address), walls_at(walls_address)
-    state = _start(model, walls, setting, position, rng)
-    reference, _ = find_energies(state, setting)
-    leapfrog(model, walls, setting, state, step_size)
-    energy, _ = find_energies(state, setting)
-    return min(1.0, np.exp(reference - energy)) if np.isfinite(energy) else 0.0
 
 
 @cached
@@ -169,6 +163,7 @@ def endpoint_trajectory(
         Overwritten with the last position reached, and with an :class:`Outcome`.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
+    setting = borrowed(setting)
     state = _start(model, walls, setting, position, rng)
     tally = _first_tally(state)
     reference, initial = find_energies(state, setting)
@@ -201,6 +196,7 @@ def window_trajectory(
     from whichever of its states it was started. Parameters as for :func:`endpoint_trajectory`.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
+    setting = borrowed(setting)
     start = _start(model, walls, setting, position, rng)
     tally = _first_tally(start)
     reference, initial = find_energies(start, setting)
@@ -223,7 +219,7 @@ def window_trajectory(
             break
         total = np.logaddexp(total, -hard)
         if rng.random() < np.exp(-hard - total):
-            draw[:] = state[POSITION, : position.size]
+            _keep(state, draw)
             chosen, moved = hard, True
     if diverging:
         chosen, moved = initial, False
@@ -233,34 +229,31 @@ def window_trajectory(
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
 
 
-@njit
-def _has_turned(first, last):
+@inlined
+def _has_turned(earlier, later, forward):
     """Whether either end of a stretch of trajectory no longer moves away from the other.
 
-    Ends are states. The distance is that between the folded positions: a sum of momenta, as in
-    the generalised criterion, forgets reflections.
+    Ends are states, in the order in which they were reached. The distance is that between the
+    folded positions: a sum of momenta, as in the generalised criterion, forgets reflections.
     """
+    direction = 1.0 if forward else -1.0
     at_first = at_last = 0.0
-    for i in range(first.shape[1]):
-        distance = last[POSITION, i] - first[POSITION, i]
-        at_first += distance * first[MOMENTUM, i]
-        at_last += distance * last[MOMENTUM, i]
+    for i in range(earlier.shape[1]):
+        distance = direction * (later[POSITION, i] - earlier[POSITION, i])
+        at_first += distance * earlier[MOMENTUM, i]
+        at_last += distance * later[MOMENTUM, i]
     return at_first <= 0 or at_last <= 0
 
 
-@njit
-def _turned_along(earlier, later, forward):
-    """Whether a stretch has turned, given its ends in the order in which they were reached."""
-    return _has_turned(earlier, later) if forward else _has_turned(later, earlier)
-
-
-@njit
+@inlined
 def _mark(state, end):
     """Keep the first rows of a state, its position and momentum."""
-    end[:] = state[: end.shape[0]]
+    for k in range(end.shape[0]):
+        for i in range(end.shape[1]):
+            end[k, i] = state[k, i]
 
 
-@njit
+@inlined
 def _checkpoints(leaf):
     """Lowest and highest checkpoint to compare with an odd leaf; an even one sets the highest.
 
@@ -290,6 +283,7 @@ def doubling_trajectory(
     of ``n_steps``.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
+    setting = borrowed(setting)
     start = _start(model, walls, setting, position, rng)
     tally = _first_tally(start)
     reference, initial = find_energies(start, setting)
@@ -319,7 +313,7 @@ def doubling_trajectory(
             if hard < np.inf:
                 weight = np.logaddexp(weight, -hard)
                 if rng.random() < np.exp(-hard - weight):
-                    candidate[:] = state[POSITION, : position.size]
+                    _keep(state, candidate)
                     half_energy = hard
             if leaf == 0:
                 _mark(state, new_seam)
@@ -328,7 +322,7 @@ def doubling_trajectory(
                 _mark(state, checkpoints[highest])
                 continue
             for k in range(highest, lowest - 1, -1):
-                turned = turned or _turned_along(checkpoints[k], state, forward)
+                turned = turned or _has_turned(checkpoints[k], state, forward)
             if turned:
                 break
         if turned or diverging:
@@ -340,9 +334,9 @@ def doubling_trajectory(
         total_weight = np.logaddexp(total_weight, weight)
         # the whole, and each half together with the first state of the other
         if (
-            _turned_along(far, state, forward)
-            or _turned_along(far, new_seam, forward)
-            or _turned_along(old_seam, state, forward)
+            _has_turned(far, state, forward)
+            or _has_turned(far, new_seam, forward)
+            or _has_turned(old_seam, state, forward)
         ):
             break
     position[:] = draw

@@ -122,6 +122,7 @@ def setting(size=2, sharpness=5.0, inner=1, inverse_mass=(1.0, 2.0), others=()):
         others=np.array(others, float),
         sharpness=np.array([sharpness]),
         coordinates=np.array([masses, -infinite, infinite, np.zeros(size), np.zeros(size)]),
+        bouncing=np.empty(0, int),
         planes=np.empty((size + 1, 0)),
         turns=nothing,
         dense=nothing,
