@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from pymc.blocking import DictToArrayBijection
 from pymc.pytensorf import join_nonshared_inputs
@@ -15,6 +14,7 @@ from pytensor.tensor.variable import TensorVariable
 from scipy import sparse
 from scipy.optimize import linprog, minimize
 
+from pymc_rollback.conditions import interpreted
 from pymc_rollback.constraints import (
     Constraint,
     Region,
@@ -122,10 +122,9 @@ def _value_function(
     [expression], joined = join_nonshared_inputs(start, [expression], inputs)
     margin = pt.dscalar("margin")
     outputs = [expression, *(derive(expression, joined, margin) for derive in derived)]
-    function = pytensor.function(
-        [joined, margin], outputs, mode="FAST_COMPILE", on_unused_input="ignore"
+    return _ValueFunction(
+        interpreted([joined, margin], outputs), DictToArrayBijection.map(start).data
     )
-    return _ValueFunction(function, DictToArrayBijection.map(start).data)
 
 
 def _sum_gradient(
@@ -228,7 +227,7 @@ def _affine_rows(
     }
     [slack] = clone_replace([slack], others)
     [slack], joined = join_nonshared_inputs(zeros, [slack], [plain[name] for name in zeros])
-    function = pytensor.function([joined], slack, mode="FAST_COMPILE")
+    function = interpreted([joined], slack)
     size = sum(x.size for x in zeros.values())
     intercept = function(np.zeros(size))
     rows = sparse.csr_array(np.stack([function(unit) - intercept for unit in np.eye(size)], axis=1))

@@ -1,8 +1,10 @@
 """Conditions: from boolean graphs to slacks ``g > 0`` that are positive where they hold."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -50,6 +52,13 @@ def _evaluate(expression: Variable) -> np.ndarray:
         ready = {v: [v not in node.outputs] for v in (*node.inputs, *node.outputs)}
         node.op.make_thunk(node, storage, ready, [], impl="py")()
     return np.asarray(storage[expression][0])
+
+
+def interpreted(
+    inputs: Sequence[Variable], outputs: Variable | Sequence[Variable]
+) -> Callable[..., np.ndarray | list[np.ndarray]]:
+    """A function that is called rarely: quick to compile rather than to run."""
+    return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
 
 
 def joined(node: Apply) -> list[Variable]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
 from pymc.exceptions import SamplingError
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.conditions import interpreted
 from pymc_rollback.constraints import Constraint, free_inputs
 from pymc_rollback.density import LEAST_SHARPNESS, Density, owner_of
 from pymc_rollback.mirror import draw_image
@@ -64,12 +64,7 @@ class Geometry:
     @cached_property
     def _point_slacks(self) -> Callable:
         model, slacks = self.density.model, [c.slack for c in self._own_constraints]
-        return pytensor.function(
-            model.value_vars,
-            model.replace_rvs_by_values(slacks) if slacks else [],
-            mode="FAST_COMPILE",
-            on_unused_input="ignore",
-        )
+        return interpreted(model.value_vars, model.replace_rvs_by_values(slacks) if slacks else [])
 
     # -- sharpness
 
@@ -270,9 +265,7 @@ class Geometry:
         return pt.grad(total, self.density.coordinates, disconnected_inputs="ignore")
 
     def _function(self, inputs: list[TensorVariable], outputs: list[TensorVariable]) -> Callable:
-        """A function that is called rarely: quick to compile rather than to run."""
-        inputs = [self.density.coordinates, self.density.others, *inputs]
-        return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+        return interpreted([self.density.coordinates, self.density.others, *inputs], outputs)
 
     def __getstate__(self) -> dict:
         # compiled functions are made again where they arrive

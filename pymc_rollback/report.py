@@ -7,11 +7,11 @@ from io import StringIO
 
 import numpy as np
 import pymc as pm
-import pytensor
 from pytensor.tensor.variable import TensorVariable
 from rich.console import Console, Group
 from rich.table import Table
 
+from pymc_rollback.conditions import interpreted
 from pymc_rollback.constraints import Region
 from pymc_rollback.region import read_region
 from pymc_rollback.treatment import choose_treatments
@@ -125,10 +125,7 @@ def describe(
 def _slacks_at_start(region: Region) -> list[np.ndarray]:
     model = region.model
     slacks = model.replace_rvs_by_values([c.slack for c in region]) if len(region) else []
-    function = pytensor.function(
-        model.value_vars, slacks, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
-    return function(*(region.start[v.name] for v in model.value_vars))
+    return interpreted(model.value_vars, slacks)(*(region.start[v.name] for v in model.value_vars))
 
 
 def _shape(shape: tuple[int, ...]) -> str:

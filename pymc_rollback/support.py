@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from pymc.distributions.transforms import Interval, Ordered, _default_transform
 from pymc.logprob.transforms import (
@@ -35,6 +34,7 @@ from pymc_rollback.conditions import (
     UnreadableError,
     constant_value,
     inequalities,
+    interpreted,
     is_scalar_op,
 )
 from pymc_rollback.indicators import split_indicators
@@ -228,7 +228,7 @@ def _probe_bounds(variable: TensorVariable, value: TensorVariable, logp: TensorV
     if any(constant_value(x) is None for x in parameters) or logp.ndim != value.ndim:
         raise UnreadableError(f"`{readable(variable)}` has parameters that are not constant")
     shape = constant_fold(tuple(variable.shape))
-    function = pytensor.function([value], logp, mode="FAST_COMPILE")
+    function = interpreted([value], logp)
 
     def is_finite(x: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):

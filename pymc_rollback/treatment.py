@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from pymc.distributions.transforms import _default_transform
 from pymc.logprob.transforms import Transform
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.conditions import interpreted
 from pymc_rollback.constraints import Region, free_inputs, is_continuous
 from pymc_rollback.support import Support
 from pymc_rollback.values import ValueSpace
@@ -150,15 +150,11 @@ class _Approach:
         # the others keep their value variables; those of the named ones become x itself
         places = model.replace_rvs_by_values([*rvs, *(b for pair in bounds for b in pair)])
         outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
-        self._locate = pytensor.function(
-            model.value_vars, outputs, mode="FAST_COMPILE", on_unused_input="ignore"
-        )
+        self._locate = interpreted(model.value_vars, outputs)
         values = [plain[rv.name] for rv in (*rvs, *others)]
         logp = plain.smooth_logp()
         gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
-        self._density = pytensor.function(
-            values, [logp, *gradients], mode="FAST_COMPILE", on_unused_input="ignore"
-        )
+        self._density = interpreted(values, [logp, *gradients])
         self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]
