@@ -8,17 +8,18 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.logprob.transforms import Transform
 from pymc.pytensorf import constant_fold
 from pytensor.gradient import NullType
 from pytensor.graph.basic import Variable
-from pytensor.graph.replace import clone_replace
+from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.scalar.basic import Second
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.conditions import constant_value, is_data
+from pymc_rollback.conditions import constant_value, interpreted, is_data
 from pymc_rollback.readable import readable
 from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
@@ -115,6 +116,14 @@ class Region:
                 return constraint
         raise KeyError(f"{name!r} is none of {[c.name for c in self.constraints]}")
 
+    def evaluate(
+        self, expressions: Sequence[TensorVariable], point: Mapping[str, np.ndarray]
+    ) -> list[np.ndarray]:
+        """Values of expressions of the random variables, at a point of the model."""
+        values = self.model.value_vars
+        expressions = self.model.replace_rvs_by_values(expressions) if expressions else []
+        return interpreted(values, expressions)(*(point[value.name] for value in values))
+
     def hard_logp(self) -> TensorVariable:
         """Log density as PyMC defines it: ``-inf`` outside the region."""
         return self.model.logp()
@@ -124,13 +133,31 @@ class Region:
 
         It is the hard one inside the region, and goes on smoothly beyond it.
         """
-        return ValueSpace(self.model).smooth_logp()
+        return self.space({}).smooth_logp
+
+    def space(self, transforms: Mapping[str, Transform | None]) -> ValueSpace:
+        """Values under given transforms of some variables, by name; the same for the same ones.
+
+        Their log density takes long to write down.
+        """
+        given = {self.model[name]: transform for name, transform in transforms.items()}
+        own = self.model.rvs_to_transforms
+        changed = {rv: transform for rv, transform in given.items() if transform is not own[rv]}
+        if not any(space.changed == changed for space in self._spaces):
+            self._spaces.append(ValueSpace(self.model, changed))
+        return next(space for space in self._spaces if space.changed == changed)
+
+    @cached_property
+    def _spaces(self) -> list[ValueSpace]:
+        return []
 
 
 def make_constraint(
     model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
 ) -> Constraint:
-    """Make a constraint of a slack of any shape."""
+    """Make a constraint of a slack of any shape; observed variables in it are their data."""
+    data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
+    slack = graph_replace(slack, data, strict=False) if data else slack
     rows = pt.cast(slack, "floatX").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound)

@@ -22,7 +22,6 @@ from pymc_rollback.constraints import Constraint, Region, free_inputs, value_anc
 from pymc_rollback.mirror import fold, image_energy, within_reach
 from pymc_rollback.support import Support
 from pymc_rollback.treatment import Treatment
-from pymc_rollback.values import ValueSpace
 
 LEAST_SHARPNESS = 8.0
 """Sharpness times width of two bounds that move with other variables and are given none."""
@@ -87,17 +86,11 @@ class Density:
         self.exact = exact
         self.sharp = set(sharp)
         self.start = dict(start)
-        self.space = ValueSpace(
-            self.model, {name: t.transform for name, t in treatments.items()} if exact else None
-        )
+        transforms = {name: t.transform for name, t in treatments.items()}
+        self.space = region.space(transforms if exact else {})
         self.names = [rv.name for rv in self.model.free_RVs if rv.name in treatments]
-        shapes = self.model.eval_rv_shapes()
-        self.blocks = lay_out(
-            [
-                (name, np.zeros(self._coordinate_shape(name, start, shapes), "float64"))
-                for name in self.names
-            ]
-        )
+        first = (x.astype("float64") for x in region.evaluate(self._unfolded, start))
+        self.blocks = lay_out(list(zip(self.names, first, strict=True)))
         others = [rv for rv in self.model.free_RVs if rv.name not in treatments]
         self.other_blocks = lay_out(
             [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
@@ -109,9 +102,11 @@ class Density:
         self.others = pt.tensor("others", dtype="float64", shape=(others,))
         self.sharpness = pt.dvector("sharpness")
 
-    def _coordinate_shape(self, name: str, start: Mapping, shapes: Mapping) -> tuple[int, ...]:
-        value = self.space[name]
-        return start[value.name].shape if value.name in start else tuple(shapes[value.name])
+    @property
+    def _unfolded(self) -> list[TensorVariable]:
+        """Coordinates, before an image is drawn, of the random variables."""
+        rvs = (self.model[name] for name in self.names)
+        return [_forward(rv, self.space.transforms[rv]) for rv in rvs]
 
     @cached_property
     def barriers(self) -> list[Constraint]:
@@ -154,6 +149,18 @@ class Density:
             return not self.exact and owner not in self.transformed
         # a bound of another step's variable is a wall for ours, unless its transform keeps it
         return bool(names) and self.model.rvs_to_transforms[self.model[owner]] is None
+
+    def wall(self, constraint: Constraint) -> str:
+        """What keeps trajectories inside a constraint: "reflects", "barrier" or "transform"."""
+        if constraint in self.planes:
+            return "reflects"
+        if constraint in self.barriers:
+            return "barrier"
+        bound = constraint.bound
+        owner = owner_of(constraint.name) if bound is None else bound.variable
+        if owner in self.transformed:
+            return "transform"
+        return "reflects" if owner in {b.name for b, _ in self.reflected} else "barrier"
 
     @cached_property
     def absorbed(self) -> list[Constraint]:
@@ -232,7 +239,7 @@ class Density:
 
     def log_density(self) -> TensorVariable:
         """Gradient of the log density without indicators, and then the log density itself."""
-        [logp] = self.place_values([self.space.smooth_logp()])
+        [logp] = self.place_values([self.space.smooth_logp])
         return self._answer(logp, [logp])
 
     def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:
@@ -256,7 +263,7 @@ class Density:
         if self.exact:
             inside = pt.all(pt.stack([pt.constant(True), *allowed]))
             log_weight = pt.switch(inside, -image_energy, -np.inf)
-        slack = reduce(pt.minimum, [pt.min(x) for x in slacks])
+        slack = reduce(pt.minimum, map(_least, slacks))
         return self._answer(energy, [energy, log_weight, slack])
 
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
@@ -281,12 +288,9 @@ class Density:
 
     def enter(self) -> list[TensorVariable]:
         """Coordinates (before an image is drawn) and their bounds, of the model's own values."""
-        coordinates, bounds = [], []
+        coordinates, bounds = self._unfolded, []
         supports = {block.name: support for block, support in self.walled}
-        for name in self.names:
-            rv = self.model[name]
-            coordinate = _forward(rv, self.space.transforms[rv])
-            coordinates.append(coordinate)
+        for name, coordinate in zip(self.names, coordinates, strict=True):
             unbounded = (pt.constant(-np.inf), pt.constant(np.inf))
             bounds.append(
                 [
@@ -299,15 +303,24 @@ class Density:
         return self.model.replace_rvs_by_values(raveled)
 
     def leave(self) -> list[TensorVariable]:
-        """The model's own values and its hard log density, of the coordinates."""
+        """The model's own values, of the coordinates, and its hard log density less the smooth one.
+
+        The latter is what the transforms differ by; outside the region it is minus infinity.
+        """
         rvs = [self.model[name] for name in self.names]
-        values = self.place([_forward(rv, self.model.rvs_to_transforms[rv]) for rv in rvs])
-        own = [self.model.rvs_to_values[rv] for rv in rvs]
-        values = [pt.cast(x, v.dtype) for x, v in zip(values, own, strict=True)]
-        taken = {block.name: block.take(self.others) for block in self.other_blocks}
-        others = {v: taken[v.name] for v in self.model.value_vars if v.name in taken}
-        known = {**dict(zip(own, values, strict=True)), **others}
-        return [*values, *clone_replace([self.model.logp()], known)]
+        own = self.model.rvs_to_transforms
+        changed = [rv for rv in rvs if own[rv] is not self.space.transforms[rv]]
+        jacobians = [
+            _log_jacobian(rv, own[rv]) - _log_jacobian(rv, self.space.transforms[rv])
+            for rv in changed
+        ]
+        rows = [] if self.exact else [c.slack for c in self.barriers]
+        outside = [pt.switch(pt.all(row > 0), 0.0, -np.inf) for row in rows]
+        difference = pt.add(pt.constant(0.0), *jacobians, *outside)
+        *values, difference = self.place([*(_forward(rv, own[rv]) for rv in rvs), difference])
+        dtypes = (self.model.rvs_to_values[rv].dtype for rv in rvs)
+        values = [pt.cast(x, dtype) for x, dtype in zip(values, dtypes, strict=True)]
+        return [*values, difference]
 
 
 def owner_of(constraint: str) -> str:
@@ -318,8 +331,20 @@ def owner_of(constraint: str) -> str:
     return re.sub(r"(\[\d+\]|\.\w+)$", "", constraint)
 
 
+def _least(rows: TensorVariable) -> TensorVariable:
+    """The least of some rows; infinite where there is none (an order of one, no finite bound)."""
+    surely_some = (rows.type.shape[0] or 0) > 0
+    return pt.min(rows if surely_some else pt.concatenate([pt.constant([np.inf]), rows]))
+
+
 def _forward(rv: TensorVariable, transform: Transform | None) -> TensorVariable:
     return rv if transform is None else transform.forward(rv, *rv.owner.inputs)
+
+
+def _log_jacobian(rv: TensorVariable, transform: Transform | None) -> TensorVariable:
+    if transform is None:
+        return pt.constant(0.0)
+    return pt.sum(transform.log_jac_det(_forward(rv, transform), *rv.owner.inputs))
 
 
 def full_bounds(support: Support) -> tuple[TensorVariable, TensorVariable]:

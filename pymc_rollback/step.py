@@ -254,7 +254,8 @@ class RollbackHMC(BlockedStep):
                 "Try model.debug() to find the variable."
             )
         self.coordinates = draw.position
-        *values, logp = functions.leave(draw.position, self.place.others)
+        *values, difference = functions.leave(draw.position, self.place.others)
+        smooth_logp, _ = log_density(functions, draw.position, self.place)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
@@ -263,7 +264,7 @@ class RollbackHMC(BlockedStep):
         self.iteration += 1
         stats = {
             **self._stats(draw),
-            "model_logp": float(logp),
+            "model_logp": smooth_logp + float(difference),
             "warning": self._warning(functions, draw, self.place),
         }
         if self.tune and self.numbers.tunes:

@@ -20,7 +20,6 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.conditions import interpreted
 from pymc_rollback.constraints import Region, free_inputs, is_continuous
 from pymc_rollback.support import Support
-from pymc_rollback.values import ValueSpace
 
 APPROACH = (1e-4, 1e-8)
 """Distances from a wall, relative to that of the starting point, at which the slope is compared."""
@@ -141,7 +140,7 @@ class _Approach:
 
     def __init__(self, region: Region, names: list[str]) -> None:
         model = region.model
-        plain = ValueSpace(model, dict.fromkeys(names))
+        plain = region.space(dict.fromkeys(names))
         self.names = names
         self.order = {name: region.walls[name].order for name in names}
         rvs = [model[name] for name in names]
@@ -152,9 +151,7 @@ class _Approach:
         outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
         self._locate = interpreted(model.value_vars, outputs)
         values = [plain[rv.name] for rv in (*rvs, *others)]
-        logp = plain.smooth_logp()
-        gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
-        self._density = interpreted(values, [logp, *gradients])
+        self._density = interpreted(values, plain.smooth_logp)
         self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]
@@ -187,13 +184,13 @@ class _Approach:
             }
             found = self._locate(*(start[v] for v in self._inputs))
             point = found[:n], found[n : 3 * n], found[3 * n :]
-            if np.isfinite(self._evaluate(point[0], point[2])[0]):
+            if np.isfinite(self._log_density(point[0], point[2])):
                 points.append(point)
         return points
 
-    def _evaluate(self, x: list, others: list) -> list:
+    def _log_density(self, x: list, others: list) -> float:
         with np.errstate(all="ignore"):
-            return self._density(*x, *others)
+            return float(self._density(*x, *others))
 
     def _walls(self, name: str, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> list:
         walls = [
@@ -208,17 +205,19 @@ class _Approach:
         return walls
 
     def _singular(self, i: int, x: list, others: list, target: np.ndarray) -> bool:
-        """Whether the slope times the distance fails to vanish towards the wall."""
-        works = []
-        for distance in APPROACH:
-            moved = list(x)
-            moved[i] = target + distance * (x[i] - target)
-            logp, *gradients = self._evaluate(moved, others)
-            work = np.abs(np.sum(gradients[i] * distance * (x[i] - target)))
-            if not (np.isfinite(logp) and np.isfinite(work)):
-                return True
-            works.append(work)
-        return works[1] > 0.1 * works[0] and works[1] > 1e-6
+        """Whether the slope times the distance fails to vanish towards the wall.
+
+        Which is the slope by the logarithm of the distance: the change as it is halved.
+        """
+
+        def level(distance: float) -> float:
+            moved = target + distance * (x[i] - target)
+            return self._log_density([*x[:i], moved, *x[i + 1 :]], others)
+
+        far, near = (level(distance) - level(distance / 2) for distance in APPROACH)
+        if not (np.isfinite(far) and np.isfinite(near)):
+            return True
+        return abs(near) > 0.1 * abs(far) and abs(near) > 1e-6
 
 
 def _one_at_a_time(x: np.ndarray, target: np.ndarray) -> list[np.ndarray]:

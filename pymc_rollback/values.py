@@ -5,6 +5,7 @@ the log density only needs other value variables.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import pymc as pm
 import pytensor.tensor as pt
@@ -24,9 +25,8 @@ class ValueSpace:
     ----------
     model
         The model.
-    transforms
-        Transforms for some of the free variables, by name, instead of the model's own; None for
-        the variable itself.
+    changed
+        Transforms of some free variables, instead of the model's own; None for the variable itself.
 
     Attributes
     ----------
@@ -36,12 +36,9 @@ class ValueSpace:
         The transform of each random variable.
     """
 
-    def __init__(
-        self, model: pm.Model, transforms: Mapping[str, Transform | None] | None = None
-    ) -> None:
+    def __init__(self, model: pm.Model, changed: Mapping[TensorVariable, Transform | None]) -> None:
         self.model = model
-        changed = {model[name]: transform for name, transform in (transforms or {}).items()}
-        changed = {rv: t for rv, t in changed.items() if t is not model.rvs_to_transforms[rv]}
+        self.changed = changed
         self.transforms = {**model.rvs_to_transforms, **changed}
         self.values = {
             **model.rvs_to_values,
@@ -58,6 +55,7 @@ class ValueSpace:
             expressions, rvs_to_values=self.values, rvs_to_transforms=self.transforms
         )
 
+    @cached_property
     def smooth_logp(self) -> TensorVariable:
         """Log density of the values, without the model's indicators and support switches."""
         factors = transformed_conditional_logp(

@@ -265,6 +265,36 @@ def test_model_logp_is_the_hard_log_density(step, model, exact):
     assert inside.all() if exact else 0 < inside.mean() < 1
 
 
+BOUNDED = {
+    "interval": lambda: pm.Uniform("x", -1.0, 2.0, shape=(2, 3)),
+    "mirror": lambda: pm.TruncatedNormal("x", 1.0, 1.0, lower=0.0, shape=2),
+    "order": lambda: pm.Normal(
+        "x", shape=3, transform=pm.distributions.transforms.ordered, initval=[-1.0, 0.0, 1.0]
+    ),
+    "kept": lambda: pm.Gamma("x", 0.5, 1.0, shape=2),
+    "put back": lambda: pm.Gamma("x", 0.5, 1.0, shape=2, default_transform=None),
+    "simplex": lambda: pm.Dirichlet("x", np.full(3, 2.0)),
+    "moving": lambda: pm.Uniform("x", 0.0, pm.HalfNormal("scale") + 1.0),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_model_logp_whatever_the_transforms(name):
+    with pm.Model() as model:
+        BOUNDED[name]()
+        pm.Normal("y", observed=0.3)
+    numbers = NUMBERS if name == "mirror" else {"step_size": 0.2, "n_steps": 5}
+    step = rb.RollbackHMC(model=model, rng=1, **numbers)
+    logp, point = model.compile_logp(), model.initial_point()
+    found, expected = [], []
+    for _ in range(20):
+        point, [stats] = step.step(point)
+        found.append(stats["model_logp"])
+        expected.append(logp(point))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert len(set(found)) > 2
+
+
 # ArviZ 0.23 with matplotlib 3.11
 @pytest.mark.filterwarnings("ignore:Passing a dict or None as alias_mapping")
 def test_arviz(result):

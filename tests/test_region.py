@@ -218,6 +218,17 @@ def test_observed_shift():
     assert np.any(np.concatenate(rows(shift=0.4)) < 0)
 
 
+@pytest.mark.parametrize("data", [OBSERVED, None], ids=["array", "container"])
+def test_observed_in_a_constraint_is_its_data(data):
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        y = pm.Normal("y", mu, observed=pm.Data("y_data", OBSERVED) if data is None else data)
+        rb.constrain("below", mu < y)
+    [constraint] = rb.read_region(model)
+    assert constraint.text == "mu < y" and constraint.affine
+    np.testing.assert_allclose(slack(model, "below")(mu=0.1), OBSERVED - 0.1)
+
+
 def test_observed_without_support_constraints():
     with pm.Model() as model:
         mu, sigma = pm.Normal("mu"), pm.HalfNormal("sigma")
