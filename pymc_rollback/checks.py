@@ -34,9 +34,16 @@ WIDE_SCALES = (5.0, 10.0, 10.0, 30.0, 100.0)
 def check_region(region: Region) -> None:
     """Raise a RegionError that names what cannot be sampled in a region, and the remedy.
 
-    Each joint constraint must have a gradient; each nonlinear one must be met somewhere; the
-    affine ones and the bounds of their variables must be met together.
+    Variables must be double precision, as the kernels are. Each joint constraint must have a
+    gradient; each nonlinear one must be met somewhere; the affine ones and the bounds of their
+    variables must be met together.
     """
+    for name, support in region.supports.items():
+        if support.variable.dtype != "float64":
+            raise RegionError(
+                f"Variable {name!r} is {support.variable.dtype}, and trajectories need float64. "
+                "Give it dtype='float64', or set pytensor.config.floatX = 'float64' first."
+            )
     for constraint in region.joint:
         slack = _value_function(
             region.model, region.start, constraint.slack, [_sum_gradient, _hinge, _hinge_gradient]
@@ -148,6 +155,11 @@ def _hinge_gradient(
 
 
 def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
+    if slack(slack.start)[0].size == 0:
+        raise RegionError(
+            f"Constraint {constraint.name!r}: `{constraint.text}` has no elements, so there is "
+            "nothing that it constrains. Leave it out."
+        )
     gradients = [slack(point)[1] for point in slack.points(TRIAL_SCALES + WIDE_SCALES)]
     if not any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
         raise RegionError(

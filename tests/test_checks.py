@@ -66,6 +66,7 @@ BAD = [
     bad(lambda m: pt.switch(m["x"] > 0, 1, -1) > 0, "gradient.*zero.*comparisons", "switch"),
     bad(lambda m: pt.isnan(m["x"]), "not a comparison.*by hand", "not-a-comparison"),
     bad(lambda m: m["x"] + m["y"], "not a condition.*Compare", "not-a-condition"),
+    bad(lambda m: m["v"][3:] > 0, "no elements.*Leave it out", "no-rows"),
 ]
 
 
@@ -219,3 +220,10 @@ def test_odd_but_good_constraints_are_accepted(model, condition):
     with model:
         rb.constrain("odd", condition(model))
     assert rb.read_region(model)["odd"].kind == "joint"
+
+
+def test_single_precision_is_refused():
+    with pm.Model() as model:
+        pm.HalfNormal("x", dtype="float32")
+    with pytest.raises(rb.RegionError, match="'x' is float32.*dtype='float64'"):
+        rb.read_region(model)
