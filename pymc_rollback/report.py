@@ -11,8 +11,7 @@ from pytensor.tensor.variable import TensorVariable
 from rich.console import Console, Group
 from rich.table import Table
 
-from pymc_rollback.conditions import interpreted
-from pymc_rollback.constraints import Region
+from pymc_rollback.density import Density
 from pymc_rollback.region import read_region
 from pymc_rollback.treatment import choose_treatments
 
@@ -30,12 +29,13 @@ class VariableRow:
 
 @dataclass(frozen=True)
 class ConstraintRow:
-    """One constraint: its inequality, its rows, and its smallest slack at the initial point."""
+    """One constraint: its inequality and rows, what it does, its least slack at the start."""
 
     name: str
     inequality: str
     rows: int
     affine: bool
+    wall: str
     slack: float
 
 
@@ -57,14 +57,21 @@ class Description:
         """Title, header and cells of each table."""
         variables = [[r.name, _shape(r.shape), r.support, r.action, r.why] for r in self.variables]
         constraints = [
-            [r.name, r.inequality, str(r.rows), "yes" if r.affine else "no", f"{r.slack:.4g}"]
+            [
+                r.name,
+                r.inequality,
+                str(r.rows),
+                "yes" if r.affine else "no",
+                r.wall,
+                f"{r.slack:.4g}",
+            ]
             for r in self.constraints
         ]
         return [
             ("Variables", ["variable", "shape", "support", "action", "why"], variables),
             (
                 "Constraints",
-                ["constraint", "inequality", "rows", "affine", "slack at start"],
+                ["constraint", "inequality", "rows", "affine", "wall", "slack at start"],
                 constraints,
             ),
         ]
@@ -106,8 +113,9 @@ def describe(
     """
     region = read_region(model, constraints)
     treatments = choose_treatments(region, barrier, transform)
+    density = Density(region, treatments, region.start, exact=True)
     shapes = region.model.eval_rv_shapes()
-    slacks = _slacks_at_start(region)
+    slacks = region.evaluate([c.slack for c in region], region.start)
     return Description(
         tuple(
             VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
@@ -115,17 +123,16 @@ def describe(
         ),
         tuple(
             ConstraintRow(
-                c.name, c.text, slack.size, c.affine, float(np.min(slack, initial=np.inf))
+                c.name,
+                c.text,
+                slack.size,
+                c.affine,
+                density.wall(c),
+                float(np.min(slack, initial=np.inf)),
             )
             for c, slack in zip(region, slacks, strict=True)
         ),
     )
-
-
-def _slacks_at_start(region: Region) -> list[np.ndarray]:
-    model = region.model
-    slacks = model.replace_rvs_by_values([c.slack for c in region]) if len(region) else []
-    return interpreted(model.value_vars, slacks)(*(region.start[v.name] for v in model.value_vars))
 
 
 def _shape(shape: tuple[int, ...]) -> str:

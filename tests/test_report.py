@@ -49,11 +49,16 @@ def test_constraints_as_data(description):
         "inequality": "x[0] < 2 * x[1] + 1",
         "rows": 3,
         "affine": True,
+        "wall": "reflects",
         "slack": 1.0,
     }
     assert rows["ball<b>"]["affine"] is False
     assert rows["ball<b>"]["slack"] == 25.0
     assert rows["share.upper"]["slack"] == pytest.approx(0.5)
+    walls = {name: row["wall"] for name, row in rows.items()}
+    assert walls["ball<b>"] == "barrier"
+    assert walls["share.upper"] == "transform"
+    assert walls["steep.lower"] == "reflects"
 
 
 def test_terminal_shows_every_cell(description):
