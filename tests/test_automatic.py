@@ -73,7 +73,8 @@ def test_every_number_is_tuned(tuned):
     assert not np.allclose(step.chain.row_lengths, fresh.chain.row_lengths, rtol=0.1)
     sd = dict(zip(("scale", "x", "wall"), np.split(np.sqrt(after.variances), [1, 6]), strict=True))
     assert sd["scale"] == pytest.approx(1e-3, rel=0.3)
-    assert sd["wall"] == pytest.approx(0.1, rel=0.3)
+    # 0.055 to 0.21 in 160 runs, as its draws depend on each other; it starts at 1
+    assert 0.05 < sd["wall"] < 0.25
     assert np.all((sd["x"] > 0.5) & (sd["x"] < 0.95))
     assert after.pull[-1] == pytest.approx(10.0, rel=0.05)
 
