@@ -1,5 +1,6 @@
 """One chain, in terms of the coordinates: where it begins, how it draws, what it learns."""
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 
 from pymc_rollback.compiled import Compiled
 from pymc_rollback.geometry import Geometry
-from pymc_rollback.layout import Setting
+from pymc_rollback.layout import Setting, address_of_generator
 from pymc_rollback.repeat import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.settings import Numbers
 from pymc_rollback.start import Start
@@ -77,6 +78,7 @@ class Chain(WithSamplingState):
         self.warmup = Warmup(numbers, geometry)
         self.before: list[ChainState] = []
         self._turned: tuple[np.ndarray, ...] | None = None
+        self._moved: tuple[tuple, np.ndarray, np.ndarray] | None = None
 
     def begin(
         self,
@@ -137,7 +139,7 @@ class Chain(WithSamplingState):
             position,
             step_size,
             length,
-            rng,
+            address_of_generator(rng),
             repeats,
             positions,
             lasts,
@@ -157,10 +159,14 @@ class Chain(WithSamplingState):
         return min(depth, EARLY_TREEDEPTH) if tune and self.warmup.is_early else depth
 
     def learn(
-        self, functions: Compiled, draw: Draw, place: Place, rng: np.random.Generator
+        self,
+        functions: Compiled,
+        draw: Draw,
+        slope: np.ndarray,
+        place: Place,
+        rng: np.random.Generator,
     ) -> None:
-        """Tune by what a draw has shown."""
-        _, slope = log_density(functions, draw.position, place)
+        """Tune by what a draw has shown, given the gradient of the log density there."""
         outside = 1.0 - draw.outcome.inside
         rates = draw.outcome.acceptance, outside, draw.outcome.steps
         if self.warmup.update(draw.position, -slope, *rates):
@@ -230,18 +236,27 @@ class Chain(WithSamplingState):
         reflects = self.geometry.reflects
         return np.where(reflects, place.lower, -np.inf), np.where(reflects, place.upper, np.inf)
 
+    def _moves(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        """How coordinates move, and which of them bounce. Made once for each metric and place."""
+        made_of = self.warmup.variances, self.warmup.pull, place
+        if self._moved is None or any(map(operator.is_not, self._moved[0], made_of)):
+            lower, upper = self._reflecting(place)
+            _, planar = self._turns()
+            bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~planar
+            coordinates = np.stack([self.warmup.variances, lower, upper, self.warmup.pull, planar])
+            self._moved = made_of, coordinates, np.flatnonzero(bounces)
+        return self._moved[1:]
+
     def _setting(self, place: Place, step_size: float) -> Setting:
         warmup, geometry = self.warmup, self.geometry
-        lower, upper = self._reflecting(place)
-        turns, planar = self._turns()
-        bounded = np.isfinite(lower) | np.isfinite(upper)
+        coordinates, bouncing = self._moves(place)
         return Setting(
             others=place.others,
             sharpness=self.sharpness(),
-            coordinates=np.stack([warmup.variances, lower, upper, warmup.pull, planar]),
-            bouncing=np.flatnonzero(bounded & ~planar),
+            coordinates=coordinates,
+            bouncing=bouncing,
             planes=geometry.planes,
-            turns=turns,
+            turns=self._turns()[0],
             dense=warmup.covariance,
             root=warmup.root,
             ordered=geometry.runs,

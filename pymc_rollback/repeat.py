@@ -6,12 +6,20 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from pymc_rollback.layout import LOWER, MATRIX, UPPER, address_of, function_at, inlined
+from pymc_rollback.layout import (
+    LOWER,
+    MATRIX,
+    UPPER,
+    address_of,
+    function_at,
+    generator_at,
+    inlined,
+)
 from pymc_rollback.trajectory import ADDRESS, STATIC, cached
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)
-REPEATED = types.void(ADDRESS, *STATIC.args[:-2], types.int64, MATRIX, MATRIX, MATRIX)
+REPEATED = types.void(ADDRESS, *STATIC.args[:-3], ADDRESS, types.int64, MATRIX, MATRIX, MATRIX)
 
 
 @cached
@@ -23,7 +31,7 @@ def repeat_trajectory(
     position,
     step_size,
     length,
-    rng,
+    rng_address,
     repeats,
     positions,
     lasts,
@@ -35,15 +43,15 @@ def repeat_trajectory(
     ----------
     trajectory_address
         Where the kernel of the trajectories is.
-    model_address, walls_address, setting, position, step_size, length, rng
-        What it is called with.
+    model_address, walls_address, setting, position, step_size, length, rng_address
+        What it is called with; of the generator, where its bit generator is.
     repeats
         Number of trajectories for each draw.
     positions, lasts, outcomes
         Overwritten with the draws, the last positions reached and the outcomes, one a row: sums
         of counts, means of rates, the greatest depth, and the energy of the last trajectory.
     """
-    trajectory = trajectory_at(trajectory_address)
+    trajectory, rng = trajectory_at(trajectory_address), generator_at(rng_address)
     outcome = np.empty(outcomes.shape[1])
     outcomes[:] = 0.0
     for k in range(positions.shape[0]):

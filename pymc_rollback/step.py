@@ -255,7 +255,7 @@ class RollbackHMC(BlockedStep):
             )
         self.coordinates = draw.position
         *values, difference = functions.leave(draw.position, self.place.others)
-        smooth_logp, _ = log_density(functions, draw.position, self.place)
+        smooth_logp, slope = log_density(functions, draw.position, self.place)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
@@ -268,7 +268,7 @@ class RollbackHMC(BlockedStep):
             "warning": self._warning(functions, draw, self.place),
         }
         if self.tune and self.numbers.tunes:
-            self.chain.learn(functions, draw, self.place, self.rng)
+            self.chain.learn(functions, draw, slope, self.place, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start

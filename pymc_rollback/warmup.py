@@ -207,9 +207,7 @@ class Warmup(WithSamplingState):
             self.center = position.copy()
         x = position - self.center
         self.count += 1
-        terms = (x, x * x, slope, slope * x, slope * slope, x * self.previous)
-        for total, term in zip(self.sums, terms, strict=True):
-            total += term
+        self.sums += (x, x * x, slope, slope * x, slope * slope, x * self.previous)
         self.previous = x
         if self.numbers.dense:
             self.products += np.outer(x, x)

@@ -225,5 +225,5 @@ def test_odd_but_good_constraints_are_accepted(model, condition):
 def test_single_precision_is_refused():
     with pm.Model() as model:
         pm.HalfNormal("x", dtype="float32")
-    with pytest.raises(rb.RegionError, match="'x' is float32.*dtype='float64'"):
+    with pytest.raises(rb.RegionError, match=r"'x' is float32.*dtype='float64'"):
         rb.read_region(model)

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
+from numba import njit, types
 
-from pymc_rollback.drift import drift_between_planes, fall, put_in_order, reflect
-from pymc_rollback.layout import MOMENTUM, POSITION, VELOCITY, new_state
+from pymc_rollback.drift import drift, drift_between_planes, fall, put_in_order, reflect
+from pymc_rollback.layout import (
+    MATRIX,
+    MOMENTUM,
+    POSITION,
+    SETTING,
+    VELOCITY,
+    Setting,
+    new_state,
+)
 
 
 def fall_slowly(position, velocity, lower, upper, gravity, time, n=20000):
@@ -121,3 +130,50 @@ def test_a_motion_that_ends_on_a_plane_is_given_up():
     for z in (-1.0, -1.0 + 4e-16):  # a slack of zero, and one of a rounding error
         q, _ = between_planes([0.0, -1.0, z], [0.0, 1.0, 0.0], 0.0)
         assert np.isnan(q[0])
+
+
+@njit(types.void(MATRIX, SETTING, types.float64))
+def drifted(state, setting, time):
+    drift(state, setting, time)
+
+
+def test_each_coordinate_moves_in_its_own_way():
+    """One straight, three between planes (and bounds), one that falls, two kept in order."""
+    inverse_mass = np.r_[2.0, 1 / MASSES, 0.5, 3.0, 3.0]
+    position = np.r_[0.4, START[0], 0.6, 1.0, 2.0]
+    momentum = np.r_[-1.5, START[1], 1.2, 0.9, 0.2]
+    gravity, time = 4.0, 1.7
+    moved = np.zeros((3, 7))
+    moved[:, 1:4] = ROWS / MASSES
+    rows = np.zeros((3, 7))
+    rows[:, 1:4] = ROWS
+    gram = moved @ rows.T
+    own = np.diag(gram)[:, None]
+    infinite, nothing = np.full(7, np.inf), np.empty((0, 0))
+    lower, upper, pull = -infinite, infinite.copy(), np.zeros(7)
+    lower[1:4], upper[1:4], lower[4], pull[4] = LOWER, UPPER, 0.0, gravity / inverse_mass[4]
+    planar = np.array([0, 1, 1, 1, 0, 0, 0])
+    setting = Setting(
+        others=np.empty(0),
+        sharpness=np.empty(0),
+        coordinates=np.array([inverse_mass, lower, upper, pull, planar]),
+        bouncing=np.array([4]),
+        planes=np.ascontiguousarray(np.vstack([rows.T, OFFSETS])),
+        turns=np.ascontiguousarray(np.c_[moved / own, gram / own, own]),
+        dense=nothing,
+        root=nothing,
+        ordered=np.array([[5.0, 2.0, 1.0]]),
+        inner=0,
+    )
+    state = new_state(position)
+    state[MOMENTUM, :7] = momentum
+    drifted(state, setting, time)
+    velocity = momentum * inverse_mass
+    x, v = fall(position[4], velocity[4], 0.0, np.inf, gravity, time)
+    ends = position[5:] + time * velocity[5:]
+    assert ends[0] > ends[1]  # so that they meet
+    q, p = between_planes(*START, time)
+    expected = np.r_[position[0] + time * velocity[0], q, x, ends[::-1]]
+    np.testing.assert_allclose(state[POSITION, :7], expected)
+    expected = np.r_[momentum[0], p, v / inverse_mass[4], momentum[:4:-1]]
+    np.testing.assert_allclose(state[MOMENTUM, :7], expected)

@@ -11,10 +11,12 @@ from numba import njit, types
 import pymc_rollback as rb
 from pymc_rollback.layout import (
     LOG_DENSITY,
+    LOWER,
     MATRIX,
     MODEL,
     MOMENTUM,
     POSITION,
+    PULL,
     PUSH,
     SETTING,
     SLACK,
@@ -22,8 +24,10 @@ from pymc_rollback.layout import (
     WALLS,
     Setting,
     address_of,
+    address_of_generator,
     as_model,
     as_walls,
+    generator_at,
     new_state,
 )
 from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, find_energies, leapfrog
@@ -246,6 +250,18 @@ def test_reflection_of_figure_2b(height):
     np.testing.assert_allclose(after, [before[0], -before[1]], rtol=0.01)
 
 
+def test_a_pull_is_followed_exactly():
+    """Under a linear slope towards a bound a step of any size conserves the energy."""
+    plain = setting(size=1, inner=0, inverse_mass=[2.0])
+    coordinates = plain.coordinates.copy()
+    coordinates[LOWER] = 0.0
+    reflecting = plain._replace(coordinates=coordinates, bouncing=np.zeros(1, int))
+    _, _, error = moved(pressed, nowhere, reflecting, [0.03], [1.1], 0.3, 7)
+    coordinates[PULL] = 50.0
+    q, _, exact = moved(pressed, nowhere, reflecting, [0.03], [1.1], 0.3, 7)
+    assert abs(exact) < 1e-10 < 0.1 < abs(error) and q > 0
+
+
 def wobble(step_size):
     """Largest energy error of a particle held against a floor, a little off its rest."""
     fixed = setting(size=1, sharpness=100.0, inverse_mass=[1.0])
@@ -323,6 +339,20 @@ def test_a_fall_of_the_energy_is_no_divergence():
     positions, [down] = draws(endpoint_trajectory, normal, nowhere, fixed, [200.0, 0.0], 1.5, 1, 1)
     assert down.moved and not down.diverging and down.energy_error < -1000
     assert abs(positions[0, 0]) < 100
+
+
+@njit
+def four_numbers(address):
+    rng = generator_at(address)
+    return rng.random(), rng.standard_normal(), rng.integers(0, 1000), rng.random()
+
+
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.SFC64])
+def test_a_generator_by_its_address_gives_the_numbers_of_numpy(kind):
+    ours, theirs = (np.random.Generator(kind(1)) for _ in range(2))
+    for _ in range(10):
+        expected = [theirs.random(), theirs.standard_normal(), theirs.integers(0, 1000)]
+        assert four_numbers(address_of_generator(ours)) == (*expected, theirs.random())
 
 
 def test_generators_reproduce():
