@@ -227,7 +227,7 @@ class Chain(WithSamplingState):
             moved = self.warmup.apply_metric(rows)
             gram = moved @ rows.T
             own = np.diag(gram)[:, None]
-            turns = np.ascontiguousarray(np.c_[moved / own, gram / own, own])
+            turns = np.ascontiguousarray(np.c_[moved, gram, rows] / own)
             planar = self.geometry.planar | np.any(moved != 0, axis=0)
             self._turned = self.warmup.variances, turns, planar
         return self._turned[1:]

@@ -18,8 +18,8 @@ from pymc_rollback.layout import (
 MOST_CONTACTS = 10_000
 """Most reflections between planes in a drift; a trajectory that needs more is given up."""
 
-TOUCHING = 1e-13
-"""Slack of a plane, relative to its terms, that rounding may hide."""
+NEAR, TOUCHING = 1e-9, 1e-13
+"""Slack of a plane, relative to its terms, that is looked at again, and that rounding may hide."""
 
 
 @inlined
@@ -66,74 +66,86 @@ def drift_between_planes(state, fixed, planes, turns, time):
     ends, the state is not a number, and the trajectory ends.
     """
     n, m = fixed.shape[1], planes.shape[1]
-    sign, left = (1.0, time) if time > 0 else (-1.0, -time)
+    forward = 1.0 if time > 0 else -1.0
     slack, rate = planes[n].copy(), np.zeros(m)
+    has_bounds = False
     for i in range(n):
         if fixed[PLANAR, i] > 0:
+            has_bounds |= fixed[LOWER, i] > -np.inf or fixed[UPPER, i] < np.inf
+            state[VELOCITY, i] *= forward
             for j in range(m):
                 slack[j] += planes[i, j] * state[POSITION, i]
-                rate[j] += planes[i, j] * sign * state[VELOCITY, i]
+                rate[j] += planes[i, j] * state[VELOCITY, i]
+    # positions and slacks are those of the start, on the lines of the present motion
+    now, until, arrived = 0.0, abs(time), False
     for _ in range(MOST_CONTACTS):
-        span, plane, bound = first_contact(state, fixed, slack, rate, sign, left)
-        left -= span
-        for j in range(m):
-            slack[j] += span * rate[j]
-        for i in range(n):
-            if fixed[PLANAR, i] > 0:
-                state[POSITION, i] += span * sign * state[VELOCITY, i]
+        now, plane, bound = first_contact(state, fixed, has_bounds, slack, rate, now, until)
         if plane >= 0:
             twice = 2 * rate[plane]
-            turned = twice / turns[plane, n + m]
-            slack[plane] = 0.0
             for j in range(m):
-                rate[j] -= twice * turns[plane, n + j]
+                change = twice * turns[plane, n + j]
+                rate[j] -= change
+                slack[j] += now * change
+            slack[plane] = -now * rate[plane]
             for i in range(n):
-                if fixed[PLANAR, i] > 0:
-                    state[VELOCITY, i] -= sign * twice * turns[plane, i]
-                    state[MOMENTUM, i] -= sign * turned * planes[i, plane]
+                change = twice * turns[plane, i]
+                state[VELOCITY, i] -= change
+                state[POSITION, i] += now * change
+                state[MOMENTUM, i] -= forward * twice * turns[plane, n + m + i]
         elif bound >= 0:
+            side = UPPER if state[VELOCITY, bound] > 0 else LOWER
             for j in range(m):
-                rate[j] -= 2 * planes[bound, j] * sign * state[VELOCITY, bound]
-            ends = fixed[LOWER, bound], fixed[UPPER, bound]
-            state[POSITION, bound] = ends[int(sign * state[VELOCITY, bound] > 0)]
+                change = 2 * state[VELOCITY, bound] * planes[bound, j]
+                rate[j] -= change
+                slack[j] += now * change
             state[VELOCITY, bound] *= -1
             state[MOMENTUM, bound] *= -1
+            state[POSITION, bound] = fixed[side, bound] - now * state[VELOCITY, bound]
         else:
+            arrived = True
             break
+    reach = 0.0
     for i in range(n):
         if fixed[PLANAR, i] > 0:
+            reach += abs(state[POSITION, i]) + until * abs(state[VELOCITY, i])
+            state[POSITION, i] += until * state[VELOCITY, i]
             state[VELOCITY, i] = 0.0
-    largest = np.max(np.abs(state[POSITION, :n]))
     for j in range(m):
-        near = slack[j] <= TOUCHING * (abs(planes[n, j]) + n * largest)
-        if not (slack[j] > 0) or left > 0 or (near and touches(state, planes, j, slack[j])):
+        near = not (slack[j] + until * rate[j] > NEAR * (abs(planes[n, j]) + reach))
+        if not arrived or (near and touches(state, planes, j)):
             # the momentum too: a flat density would not see the position
             state[POSITION, 0] = state[MOMENTUM, 0] = np.nan
 
 
 @njit(error_model="numpy")
-def touches(state, planes, j, slack):
-    """Whether rounding leaves it open on which side of a plane a position is."""
+def touches(state, planes, j):
+    """Whether a position is outside a plane, or rounding leaves it open on which side it is."""
     n = planes.shape[0] - 1
-    size = abs(planes[n, j])
+    slack, size = planes[n, j], abs(planes[n, j])
     for i in range(n):
+        slack += planes[i, j] * state[POSITION, i]
         size += abs(planes[i, j] * state[POSITION, i])
-    return slack <= TOUCHING * size
+    return not (slack > TOUCHING * size)
 
 
 @njit(error_model="numpy")
-def first_contact(state, fixed, slack, rate, sign, left):
-    """Time of the first contact, and the plane or the coordinate's bound: -1 for neither."""
+def first_contact(state, fixed, has_bounds, slack, rate, now, until):
+    """Time of the next contact, and the plane or the coordinate's bound: -1 for neither.
+
+    All times are found, and then compared: a branch for each sign would cost far more.
+    """
     plane = bound = -1
     for j in range(slack.size):
-        if rate[j] < 0 and max(slack[j], 0.0) < -rate[j] * left:
-            left, plane = max(slack[j], 0.0) / -rate[j], j
-    for i in range(fixed.shape[1]):
-        velocity = sign * state[VELOCITY, i]
+        meets = slack[j] / -rate[j] if rate[j] < 0 else np.inf
+        if meets < until:
+            until, plane = meets, j
+    for i in range(fixed.shape[1] if has_bounds else 0):
+        velocity = state[VELOCITY, i]
         ahead = fixed[UPPER, i] if velocity > 0 else fixed[LOWER, i]
-        if fixed[PLANAR, i] > 0 and abs(ahead - state[POSITION, i]) < abs(velocity) * left:
-            left, plane, bound = abs(ahead - state[POSITION, i]) / abs(velocity), -1, i
-    return left, plane, bound
+        meets = (ahead - state[POSITION, i]) / velocity if velocity != 0 else np.inf
+        if meets < until and fixed[PLANAR, i] > 0:
+            until, plane, bound = meets, -1, i
+    return max(until, now), plane, bound
 
 
 @njit(error_model="numpy")

@@ -167,8 +167,8 @@ class Setting(NamedTuple):
     planes
         Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
     turns
-        How a velocity and the rates of all slacks change, by twice the rate of a slack, at its
-        plane: rows of ``A M^-1`` and ``A M^-1 A^T`` over the latter's diagonal.
+        How a velocity, the rates of all slacks and a momentum change, by twice the rate of a slack,
+        at its plane: rows of ``A M^-1``, ``A M^-1 A^T`` and ``A`` over the second one's diagonal.
     dense, root
         For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
         else of size zero.

@@ -69,7 +69,7 @@ def between_planes(position, momentum, time):
     state[MOMENTUM, :3] = momentum
     state[VELOCITY, :3] = momentum / MASSES
     fixed = np.array([1 / MASSES, LOWER, UPPER, np.zeros(3), np.ones(3)])
-    turns = np.ascontiguousarray(np.c_[moved / own, gram / own, own])
+    turns = np.ascontiguousarray(np.c_[moved, gram, ROWS] / own)
     drift_between_planes(state, fixed, np.vstack([ROWS.T, OFFSETS]), turns, time)
     return state[POSITION, :3].copy(), state[MOMENTUM, :3].copy()
 
@@ -159,7 +159,7 @@ def test_each_coordinate_moves_in_its_own_way():
         coordinates=np.array([inverse_mass, lower, upper, pull, planar]),
         bouncing=np.array([4]),
         planes=np.ascontiguousarray(np.vstack([rows.T, OFFSETS])),
-        turns=np.ascontiguousarray(np.c_[moved / own, gram / own, own]),
+        turns=np.ascontiguousarray(np.c_[moved, gram, rows] / own),
         dense=nothing,
         root=nothing,
         ordered=np.array([[5.0, 2.0, 1.0]]),

@@ -131,6 +131,26 @@ def test_no_draw_is_beyond_a_plane():
     assert abs(np.mean(first) - 10.0) < 2e-4 and 5e-4 < np.std(first) < 9e-4
 
 
+def test_a_narrow_slab():
+    """A hundred times narrower than a step is long: hundreds of contacts each. Error rate 2e-4."""
+    width = 1e-2
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=2)
+        rb.constrain("slab", (x[0] + 2 * x[1] > 1) & (x[0] + 2 * x[1] < 1 + width))
+    step = rb.RollbackHMC(model=model, step_size=1.0, n_steps=3, metric=np.ones(2), rng=1)
+    point, draws = {"x": np.array([1.0, width / 4])}, []
+    for _ in range(2000):
+        point, [stats_] = step.step(point)
+        assert not stats_["diverging"]
+        draws.append(point["x"])
+    across = np.array(draws) @ [1.0, 2.0] - 1
+    assert 0 < across.min() and across.max() < width
+    # across flat, along a normal; the draws are nearly independent
+    assert stats.kstest(across / width, "uniform").pvalue > ERROR_RATE
+    along = np.array(draws) @ [2.0, -1.0] / np.sqrt(5)
+    assert stats.kstest(along[::5], "norm").pvalue > ERROR_RATE
+
+
 @pytest.mark.slow
 def test_dense_metric_with_a_coordinate_that_no_plane_concerns():
     """It is turned at the planes, too, as it is correlated. Error rate 1e-4."""
