@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import NumbaPerformanceWarning, njit, types
 from numba.core.dispatcher import Dispatcher
 from pymc.pytensorf import compile as pymc_compile
 from pytensor import config
@@ -52,7 +52,8 @@ class Compiled:
     model, walls
         Functions for the kernels; None where there are no walls.
     enter, leave
-        From the model's values to coordinates and bounds, and back.
+        From the model's values to coordinates and bounds, and back; the latter also gives the
+        difference of the log densities.
     interrupt
         Where an exception of a callback waits.
     data
@@ -165,6 +166,8 @@ def _jit(
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CannotCompileError(f"Numba cannot compile the model ({first})") from error
     for warning in caught:
+        if issubclass(warning.category, NumbaPerformanceWarning):
+            continue  # on how PyTensor writes its code
         if "object mode" in str(warning.message):
             raise CannotCompileError(str(warning.message).splitlines()[0])
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

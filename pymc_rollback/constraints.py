@@ -157,7 +157,9 @@ def make_constraint(
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
     data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    slack = graph_replace(slack, data, strict=False) if data else slack
+    # free variables stay themselves, also where they depend on an observed one
+    kept = {rv: rv for rv in model.free_RVs}
+    slack = graph_replace(slack, kept | data, strict=False) if data else slack
     rows = pt.cast(slack, "floatX").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound)

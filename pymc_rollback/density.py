@@ -95,7 +95,7 @@ class Density:
         self.other_blocks = lay_out(
             [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
         )
-        self.size = self.blocks[-1].place.stop
+        self.size = sum(block.place.stop - block.place.start for block in self.blocks)
         # known sizes spare the graphs their slices
         self.coordinates = pt.tensor("coordinates", dtype="float64", shape=(self.size,))
         others = sum(block.place.stop - block.place.start for block in self.other_blocks)

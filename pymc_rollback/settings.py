@@ -105,7 +105,7 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
         )
     for name, value in given.items():
         check_positive(f"sharpness[{name!r}]", value)
-    sharpness = np.zeros(targets[-1][1].stop if targets else geometry.size)
+    sharpness = np.zeros(max([geometry.size, *(place.stop for _, place in targets)]))
     sharpness[geometry.size :] = np.nan
     for names, place in targets:
         for name in names:

@@ -151,7 +151,9 @@ class _Approach:
         outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
         self._locate = interpreted(model.value_vars, outputs)
         values = [plain[rv.name] for rv in (*rvs, *others)]
-        self._density = interpreted(values, plain.smooth_logp)
+        logp = plain.smooth_logp
+        gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
+        self._density = interpreted(values, [logp, *gradients])
         self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]
@@ -166,8 +168,10 @@ class _Approach:
         for x, bounds, others in self._points:
             for wall, target in self._walls(name, x[i], *bounds[2 * i : 2 * i + 2]):
                 judged = True
-                if self._singular(i, x, others, target) and any(
-                    self._singular(i, x, others, single) for single in _one_at_a_time(x[i], target)
+                steep = self._steep(i, x, others, target)
+                if any(
+                    np.any(self._steep(i, x, others, single))
+                    for single in _one_at_a_time(x[i], target, steep)
                 ):
                     return f"the density is not finite, or infinitely steep, at {name} = {wall}"
         return None if judged else "the density is not finite at the starting point"
@@ -184,13 +188,13 @@ class _Approach:
             }
             found = self._locate(*(start[v] for v in self._inputs))
             point = found[:n], found[n : 3 * n], found[3 * n :]
-            if np.isfinite(self._log_density(point[0], point[2])):
+            if np.isfinite(self._evaluate(point[0], point[2])[0]):
                 points.append(point)
         return points
 
-    def _log_density(self, x: list, others: list) -> float:
+    def _evaluate(self, x: list, others: list) -> list:
         with np.errstate(all="ignore"):
-            return float(self._density(*x, *others))
+            return self._density(*x, *others)
 
     def _walls(self, name: str, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> list:
         walls = [
@@ -204,25 +208,21 @@ class _Approach:
             walls.append(("a tie", joined))
         return walls
 
-    def _singular(self, i: int, x: list, others: list, target: np.ndarray) -> bool:
-        """Whether the slope times the distance fails to vanish towards the wall.
-
-        Which is the slope by the logarithm of the distance: the change as it is halved.
-        """
-
-        def level(distance: float) -> float:
+    def _steep(self, i: int, x: list, others: list, target: np.ndarray) -> np.ndarray:
+        """Elements whose slope times distance fails to vanish towards the wall."""
+        works = []
+        for distance in APPROACH:
             moved = target + distance * (x[i] - target)
-            return self._log_density([*x[:i], moved, *x[i + 1 :]], others)
+            logp, *gradients = self._evaluate([*x[:i], moved, *x[i + 1 :]], others)
+            work = np.abs(gradients[i] * distance * (x[i] - target))
+            works.append(np.where(np.isfinite(logp) & np.isfinite(work), work, np.inf))
+        far, near = works
+        return np.isinf(near) | (near > np.maximum(0.1 * far, 1e-6))
 
-        far, near = (level(distance) - level(distance / 2) for distance in APPROACH)
-        if not (np.isfinite(far) and np.isfinite(near)):
-            return True
-        return abs(near) > 0.1 * abs(far) and abs(near) > 1e-6
 
-
-def _one_at_a_time(x: np.ndarray, target: np.ndarray) -> list[np.ndarray]:
-    """Targets that take a single element to its wall."""
-    moving = np.flatnonzero((x != target).ravel())
+def _one_at_a_time(x: np.ndarray, target: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
+    """Targets that take a single one of some elements to its wall."""
+    moving = np.flatnonzero(((x != target) & which).ravel())
     chosen = np.random.default_rng(0).permutation(moving)[:MOST_ELEMENTS]
     return [np.where(np.arange(x.size).reshape(x.shape) == i, target, x) for i in chosen]
 

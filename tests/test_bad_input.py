@@ -179,3 +179,12 @@ def test_a_log_density_that_is_not_finite_at_the_start():
         step = rb.RollbackHMC(**NUMBERS)
     with pytest.raises(SamplingError, match="not finite"):
         step.step(model.initial_point())
+
+
+def test_a_sharpness_beside_a_variable_without_walls():
+    """Good input: the last coordinate has no wall."""
+    with pm.Model() as model:
+        pm.HalfNormal("a")
+        pm.Normal("b")
+    step = rb.RollbackHMC(model=model, sharpness=8.0)
+    np.testing.assert_array_equal(step.numbers.sharpness, [8.0, 0.0])

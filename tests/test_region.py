@@ -229,6 +229,16 @@ def test_observed_in_a_constraint_is_its_data(data):
     np.testing.assert_allclose(slack(model, "below")(mu=0.1), OBSERVED - 0.1)
 
 
+def test_free_variables_that_depend_on_observed_ones():
+    with pm.Model() as model:
+        x = pm.Normal("x", observed=OBSERVED)
+        z = pm.HalfNormal("z", pm.math.exp(x), shape=OBSERVED.size)
+        rb.constrain("sum", z.sum() < 4)
+    z = np.arange(1.0, OBSERVED.size + 1)
+    np.testing.assert_allclose(slack(model, "sum")(z=z), [4 - z.sum()])
+    np.testing.assert_allclose(slack(model, "z.lower")(z=z), z)
+
+
 def test_observed_without_support_constraints():
     with pm.Model() as model:
         mu, sigma = pm.Normal("mu"), pm.HalfNormal("sigma")

@@ -92,3 +92,9 @@ def test_model_without_constraints():
     with pm.Model() as model:
         pm.Normal("x")
     assert rb.describe(model).to_dict()["constraints"] == []
+
+
+def test_model_without_continuous_variables():
+    with pm.Model() as model:
+        pm.Poisson("k", 3)
+    assert rb.describe(model).to_dict() == {"variables": [], "constraints": []}

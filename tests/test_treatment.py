@@ -88,3 +88,21 @@ def test_two_walls_that_move_keep_their_transform():
     for wanted in ({"sharp": ["child"]}, {"barrier": ["child"]}):
         actions = {name: t.action for name, t in choose_treatments(region, **wanted).items()}
         assert actions == {"parent": "transform", "child": "barrier", "above": "barrier"}
+
+
+@pytest.mark.parametrize("shape", [[0.5, 1.5], [1.0] * 99 + [0.5]])
+def test_singular_elements_are_seen_among_others(shape):
+    """Slopes that cancel in a sum, and one among a hundred."""
+    with pm.Model() as model:
+        pm.Gamma("x", shape, 1.0)
+    [row] = rb.describe(model).variables
+    assert row.action == "transform"
+
+
+def test_a_singular_wall_is_seen_beside_a_large_log_density():
+    with pm.Model() as model:
+        pm.Gamma("x", 0.5, 1.0)
+        mu = pm.Normal("mu", 0, 10)
+        pm.Normal("y", mu, 1.0, observed=np.full(1000, 1e7))
+    row, _ = rb.describe(model).variables
+    assert row.action == "transform"
