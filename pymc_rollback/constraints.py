@@ -156,13 +156,21 @@ def make_constraint(
     model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
-    data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    # free variables stay themselves, also where they depend on an observed one
-    kept = {rv: rv for rv in model.free_RVs}
-    slack = graph_replace(slack, kept | data, strict=False) if data else slack
+    slack = _with_data(model, slack)
     rows = pt.cast(slack, "floatX").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound)
+
+
+def _with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
+    """Put data in place of observed variables; free ones that depend on these stay themselves."""
+    inputs = value_ancestors(slack, blockers=model.free_RVs)
+    data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs if rv in inputs}
+    if not data:
+        return slack
+    [slack], plain = with_plain_inputs(model, [slack])
+    values = {rv: data.get(rv, rv) for rv in model.basic_RVs}
+    return graph_replace(slack, {plain[rv.name]: x for rv, x in values.items()}, strict=False)
 
 
 def _find_bound(model: pm.Model, slack: TensorVariable) -> Bound | None:
