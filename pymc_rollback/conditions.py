@@ -1,14 +1,17 @@
 """Conditions: from boolean graphs to slacks ``g > 0`` that are positive where they hold."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
+from pymc.pytensorf import compile as pymc_compile
+from pytensor.compile.mode import OPT_MINIMUM, Mode, get_default_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import graph_inputs, toposort
+from pytensor.link.vm import VMLinker
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import Alloc, Join, MakeVector
@@ -19,6 +22,12 @@ from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.readable import readable
+
+INTERPRETED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
+"""A mode that rewrites a graph no more than it must, and runs it in Python."""
+
+MOST_OPERANDS = 31
+"""Inputs of an elementwise Op that Python can run: NumPy's universal functions have 32 operands."""
 
 SHAPE_OPS = (DimShuffle, Reshape, SpecifyShape, Alloc, CheckAndRaise)
 """Ops that move or repeat the elements of their first input and do not change them."""
@@ -41,12 +50,12 @@ def constant_value(expression: Variable) -> np.ndarray | None:
         return np.asarray(expression.data)
     if not all(isinstance(v, Constant) for v in graph_inputs([expression])):
         return None
-    return _evaluate(expression)
+    return present_value(expression)
 
 
-def _evaluate(expression: Variable) -> np.ndarray:
-    """Value of an expression of constants, node by node: a function would take long to compile."""
-    storage = {v: [v.data] for v in graph_inputs([expression])}
+def present_value(expression: Variable) -> np.ndarray:
+    """Present value of an expression of data, node by node: compiling it would take long."""
+    storage = {v: [_held_by(v)] for v in graph_inputs([expression])}
     for node in toposort([expression]):
         storage |= {v: [None] for v in node.outputs}
         ready = {v: [v not in node.outputs] for v in (*node.inputs, *node.outputs)}
@@ -54,11 +63,22 @@ def _evaluate(expression: Variable) -> np.ndarray:
     return np.asarray(storage[expression][0])
 
 
+def _held_by(data: Variable) -> np.ndarray:
+    return data.data if isinstance(data, Constant) else data.get_value()
+
+
 def interpreted(
-    inputs: Sequence[Variable], outputs: Variable | Sequence[Variable]
+    inputs: Sequence[Variable], outputs: Variable | Sequence[Variable], often: bool = False
 ) -> Callable[..., np.ndarray | list[np.ndarray]]:
-    """A function that is called rarely: quick to compile rather than to run."""
-    return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+    """A function that is quick to compile rather than to run, unless it is called often.
+
+    Where a parameter of a distribution is invalid, its log density is ``-inf``, as PyMC has it.
+    """
+    targets = [outputs] if isinstance(outputs, Variable) else outputs
+    elementwise = (node for node in toposort(targets) if isinstance(node.op, Elemwise))
+    wide = any(len(node.inputs) > MOST_OPERANDS for node in elementwise)
+    mode = get_default_mode() if often or wide else INTERPRETED
+    return pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")
 
 
 def joined(node: Apply) -> list[Variable]:
@@ -193,7 +213,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     if node is None:
         return _constant_slack(condition, holds)
     if is_scalar_op(condition, *_COMPARISONS):
-        left, right = (pt.cast(side, "floatX") for side in node.inputs)
+        left, right = (pt.cast(side, "float64") for side in node.inputs)
         greater = (_COMPARISONS[type(node.op.scalar_op)] > 0) == holds
         return left - right if greater else right - left
     if is_scalar_op(condition, scalar.Invert):
@@ -201,10 +221,9 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     product = is_scalar_op(condition, scalar.Mul) and is_indicator(condition)
     if product or is_scalar_op(condition, scalar.AND, scalar.OR):
         both = (not isinstance(node.op.scalar_op, scalar.OR)) == holds
-        first, *rest = (_slack(part, holds) for part in node.inputs)
-        for part in rest:
-            first = (pt.minimum if both else pt.maximum)(first, part)
-        return first
+        if not both:
+            return _greatest_slack(node.inputs, holds)
+        return reduce(pt.minimum, (_slack(part, holds) for part in node.inputs))
     if is_op(condition, All, Any) or (is_op(condition, Prod) and is_indicator(condition)):
         worst = (not isinstance(node.op, Any)) == holds
         return (pt.min if worst else pt.max)(_slack(node.inputs[0], holds), axis=node.op.axis)
@@ -222,13 +241,24 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
         return node.op(*axis, *(_slack(part, holds) for part in parts))
     if (test := boolean_test(condition)) is not None:
         return _slack(test[0], test[1] == holds)
-    if is_scalar_op(condition, scalar.EQ, scalar.NEQ):
+    if is_scalar_op(condition, scalar.EQ, scalar.NEQ) and not is_data(condition):
         raise UnreadableError(
             f"`{_text(condition, holds)}` is an equality. A set of measure zero cannot be sampled: "
             "solve for one of the variables and make it a Deterministic of the others, or give "
             "the difference a narrow distribution (an observed Normal with a small sigma)"
         )
     return _constant_slack(condition, holds)
+
+
+def _greatest_slack(parts: Sequence[Variable], holds: bool) -> TensorVariable:
+    """Slack of a union; data that make one part of it true decide it."""
+    slacks = []
+    for part in parts:
+        slack = _slack(part, holds)
+        if is_data(slack) and np.all(np.isposinf(present_value(slack))):
+            return slack
+        slacks.append(slack)
+    return reduce(pt.maximum, slacks)
 
 
 def _constant_slack(condition: Variable, holds: bool) -> TensorVariable:

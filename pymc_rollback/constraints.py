@@ -157,7 +157,7 @@ def make_constraint(
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
     slack = _with_data(model, slack)
-    rows = pt.cast(slack, "floatX").ravel()
+    rows = pt.cast(slack, "float64").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound)
 

@@ -214,24 +214,29 @@ class Density:
 
     def place_values(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
         """Write expressions of value variables in terms of the coordinates."""
-        expressions = list(expressions)
+        return clone_replace(list(expressions), self._places)
+
+    @cached_property
+    def _places(self) -> dict[TensorVariable, TensorVariable]:
+        """Each value variable in terms of the coordinates, or of the other steps' values."""
+        own = {v.name: v for v in self.model.value_vars}
+        places = {own[block.name]: block.take(self.others) for block in self.other_blocks}
         supports = {block.name: support for block, support in self.mirrored}
-        # bounds depend on variables that come before: children first, then their parents
-        for block in reversed(self.blocks):
+        # in the model's order: bounds depend on variables that come before
+        for block in self.blocks:
             value = block.take(self.coordinates)
             if block.name in supports:
-                value = self._mirror(value, supports[block.name])
-            expressions = clone_replace(expressions, {self.space[block.name]: value})
-        taken = {block.name: block.take(self.others) for block in self.other_blocks}
-        others = {v: taken[v.name] for v in self.model.value_vars if v.name in taken}
-        return clone_replace(expressions, others)
+                value = self._mirror(value, supports[block.name], places)
+            places[self.space[block.name]] = value
+        return places
 
-    def _mirror(self, y: TensorVariable, support: Support) -> TensorVariable:
-        """Fold coordinates into a support whose bounds are still expressions of values."""
-        bounds = [
-            b if b is None else self.space.replace([b])[0] for b in (support.lower, support.upper)
-        ]
-        x = fold(y, *bounds)
+    def _mirror(
+        self, y: TensorVariable, support: Support, places: Mapping[TensorVariable, TensorVariable]
+    ) -> TensorVariable:
+        """Fold coordinates into a support whose bounds depend on values that have places."""
+        given = [b for b in (support.lower, support.upper) if b is not None]
+        placed = iter(clone_replace(self.space.replace(given), places) if given else ())
+        x = fold(y, *(b if b is None else next(placed) for b in (support.lower, support.upper)))
         if support.order is None:
             return x
         x = pt.sort(x, axis=-1)
@@ -317,10 +322,7 @@ class Density:
         rows = [] if self.exact else [c.slack for c in self.barriers]
         outside = [pt.switch(pt.all(row > 0), 0.0, -np.inf) for row in rows]
         difference = pt.add(pt.constant(0.0), *jacobians, *outside)
-        *values, difference = self.place([*(_forward(rv, own[rv]) for rv in rvs), difference])
-        dtypes = (self.model.rvs_to_values[rv].dtype for rv in rvs)
-        values = [pt.cast(x, dtype) for x, dtype in zip(values, dtypes, strict=True)]
-        return [*values, difference]
+        return self.place([*(_forward(rv, own[rv]) for rv in rvs), difference])
 
 
 def owner_of(constraint: str) -> str:

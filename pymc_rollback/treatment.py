@@ -30,6 +30,9 @@ JITTER = (0.0, 0.5, 0.5)
 MOST_ELEMENTS = 20
 """How many elements of a variable are taken to a wall one at a time."""
 
+MANY = 40
+"""Walled variables from which on it takes less time to compile the density than to interpret it."""
+
 
 @dataclass(frozen=True)
 class Treatment:
@@ -153,7 +156,7 @@ class _Approach:
         values = [plain[rv.name] for rv in (*rvs, *others)]
         logp = plain.smooth_logp
         gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
-        self._density = interpreted(values, [logp, *gradients])
+        self._density = interpreted(values, [logp, *gradients], often=len(names) > MANY)
         self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]

@@ -66,7 +66,7 @@ class ValueSpace:
             split_indicators(potential, floor=-NEGLIGIBLE_NATS).finite
             for potential in (self.replace(self.model.potentials) if self.model.potentials else ())
         ]
-        return pt.add(pt.constant(0.0), *(pt.sum(term) for term in finite))
+        return pt.sum(pt.stack([pt.constant(0.0), *map(pt.sum, finite)]))
 
 
 def _value_variable(rv: TensorVariable, transform: Transform | None) -> TensorVariable:

@@ -5,7 +5,13 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.ifelse import ifelse
 
-from pymc_rollback.conditions import UnreadableError, constant_value, inequalities, is_data
+from pymc_rollback.conditions import (
+    UnreadableError,
+    constant_value,
+    inequalities,
+    interpreted,
+    is_data,
+)
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
 
 POINTS = np.random.default_rng(20).normal(size=(300, 4))
@@ -261,3 +267,17 @@ def test_constant_value_and_data():
     assert constant_value(pt.constant(1.0) + 2) == 3
     assert constant_value(data) is None and constant_value(x) is None
     assert is_data(data + 1) and is_data(pt.constant(2.0)) and not is_data(data + x)
+
+
+def test_interpreted_sums_of_many_terms():
+    inputs = [pt.dscalar() for _ in range(40)]
+    assert interpreted(inputs, pt.add(*inputs))(*range(40)) == sum(range(40))
+
+
+@pytest.mark.parametrize("container", [pt.constant, pytensor.shared])
+def test_data_decide_a_union(container):
+    x, data = pt.dvector(), container(np.array([0.0, 1.0]))
+    [row] = inequalities(pt.neq(data, 2) | (x > 1) | pt.eq(x, 0))
+    assert is_data(row.slack)
+    with pytest.raises(UnreadableError, match="equality"):
+        inequalities(pt.neq(data, 1) | (x > 1) | pt.eq(x, 0))

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from pymc.distributions import transforms
 
 import pymc_rollback as rb
-from pymc_rollback.treatment import choose_treatments
+from pymc_rollback.treatment import MANY, choose_treatments
 
 
 def action(name, model):
@@ -106,3 +107,21 @@ def test_a_singular_wall_is_seen_beside_a_large_log_density():
         pm.Normal("y", mu, 1.0, observed=np.full(1000, 1e7))
     row, _ = rb.describe(model).variables
     assert row.action == "transform"
+
+
+@pytest.mark.parametrize("count", [33, MANY + 5])
+def test_many_variables(count):
+    with pm.Model() as model:
+        xs = [pm.HalfNormal(f"x{i}") for i in range(count)]
+        scale = pm.HalfNormal("scale")
+        pm.Normal("y", pt.add(*xs), scale, observed=[1.0, 2.0])
+    treatments = choose_treatments(rb.read_region(model))
+    assert [t.action for t in treatments.values()] == ["barrier"] * count + ["transform"]
+
+
+def test_other_uses_of_a_variable_need_its_bound():
+    with pm.Model() as model:
+        x = pm.Normal("x", 2, 1)
+        rb.constrain("above", x > 1)
+        pm.Normal("y", 0, pt.sqrt(x))
+    assert action("x", model) == "barrier"
