@@ -23,6 +23,7 @@ from pymc_rollback.constraints import (
     with_plain_inputs,
 )
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
+from pymc_rollback.support import embedded
 
 TRIAL_SCALES = (0.0, 0.1, 1.0, 1.0, 2.0, 2.0)
 """Jitter, in value space, of the points around the initial one at which a constraint is tried."""
@@ -72,14 +73,14 @@ def check_densities(region: Region) -> None:
     for name, support in region.supports.items():
         if support.bounded or support.keeps is not None:
             continue
-        rv = support.variable
+        rv, placed, _ = embedded(support.variable, support.variable)
         value = rv.type()
         finite, _ = split_indicators(pm.logp(rv, value, warn_rvs=False))
         # a cheap look at the graph first: most densities without a bound have no -inf in them
         constants = (v for v in ancestors([finite]) if isinstance(v, TensorConstant))
         if not any(np.any(np.isneginf(v.data)) for v in constants if v.dtype != "bool"):
             continue
-        [finite] = graph_replace([finite], {value: rv})
+        [finite] = graph_replace([finite], {value: placed})
         if _reaches_minus_infinity(region.model, finite):
             raise RegionError(
                 f"Variable {name!r}: its density is zero somewhere, but its support cannot be read "

@@ -178,7 +178,8 @@ def _falls(branch: Variable, other: Variable, scale: float, floor: float) -> boo
     if low is None or not np.all(scale * low <= floor):
         return False
     high = constant_value(other)
-    return high is None or bool(np.all(scale * (high - low) >= -floor))
+    with np.errstate(invalid="ignore"):  # of two infinities neither is far below the other
+        return high is None or bool(np.all(scale * (high - low) >= -floor))
 
 
 def _split_log(term: TensorVariable, floor: float) -> Split:

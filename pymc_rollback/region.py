@@ -16,7 +16,14 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.checks import check_densities, check_potentials, check_region
-from pymc_rollback.conditions import Inequality, UnreadableError, constant_value, inequalities
+from pymc_rollback.conditions import (
+    Inequality,
+    UnreadableError,
+    constant_value,
+    inequalities,
+    is_data,
+    present_value,
+)
 from pymc_rollback.constraints import (
     Constraint,
     Region,
@@ -29,7 +36,7 @@ from pymc_rollback.constraints import (
 )
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
 from pymc_rollback.readable import readable
-from pymc_rollback.support import Support, read_support
+from pymc_rollback.support import Support, embedded, read_support
 
 
 def read_region(
@@ -43,7 +50,8 @@ def read_region(
         The model; that of the context if left out.
     constraints
         Slacks given by hand, by name: ``g`` for a constraint ``g > 0``. One that has the name of
-        a Potential stands for the indicators in it, which are then not read.
+        a Potential or of an observed variable stands for the indicators in it, which are then not
+        read: draws are from where the slack is positive.
 
     Returns
     -------
@@ -62,7 +70,8 @@ def read_region(
     read = [potential for potential in model.potentials if potential.name not in by_hand]
     joint = [row for potential in read for row in read_potential(model, potential)]
     joint += [_given_by_hand(model, name, slack) for name, slack in by_hand.items()]
-    joint += [row for rv in model.observed_RVs for row in _read_likelihood(model, rv)]
+    likelihoods = [rv for rv in model.observed_RVs if rv.name not in by_hand]
+    joint += [row for rv in likelihoods for row in _read_likelihood(model, rv)]
     for name, support in supports.items():
         joint += _named(model, f"{name}.support", support.joint)
     region = Region(model, supports, tuple(joint))
@@ -168,15 +177,29 @@ def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
 
 def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
     """Constraints that the support of an observed variable puts on the free ones."""
-    _, conditions = split_indicators(pm.logp(rv, model.rvs_to_values[rv], warn_rvs=False))
-    rows = [
-        row
-        for condition in conditions
-        if involves_continuous(model, condition)
-        for row in inequalities(condition)
-        if involves_continuous(model, row.slack)
-    ]
+    data = model.rvs_to_values[rv]
+    if is_data(data) and present_value(data).size == 0:
+        return []
+    try:
+        rows = _likelihood_rows(model, rv, data)
+    except UnreadableError as error:
+        raise RegionError(
+            f"Observed variable {rv.name!r}: its log density is -inf where {error}. If there is a "
+            "slack g(x) that is positive where it is finite, give it by hand: "
+            f"RollbackHMC(constraints={{{rv.name!r}: g}})."
+        ) from error
     return _named(model, f"{rv.name}.support", rows)
+
+
+def _likelihood_rows(model: pm.Model, rv: TensorVariable, data: TensorVariable) -> list[Inequality]:
+    whole, data, where = embedded(rv, data)
+    _, conditions = split_indicators(pm.logp(whole, data, warn_rvs=False))
+    concerned = [c for c in conditions if involves_continuous(model, c)]
+    rows = [row for condition in concerned for row in inequalities(condition)]
+    rows = [row for row in rows if involves_continuous(model, row.slack)]
+    if any(row.slack.ndim != whole.ndim for row in rows) and whole is not rv:
+        raise UnreadableError(f"`{readable(whole)}` is outside a joint support of its values")
+    return [row._replace(slack=row.slack[where]) for row in rows]
 
 
 def _given_by_hand(model: pm.Model, name: str, slack: TensorVariable) -> Constraint:

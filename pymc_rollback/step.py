@@ -85,7 +85,7 @@ class RollbackHMC(BlockedStep):
         How often a trajectory is doubled at most.
     constraints
         Slacks given by hand, by name: ``g`` for a constraint ``g > 0``. One that has the name of a
-        Potential stands for the indicators in it.
+        Potential or of an observed variable stands for the indicators in it.
     barrier, transform
         Names of bounded variables that get a barrier, or keep a transform, whatever the density
         does at their walls. :func:`describe` shows what is decided for the others.

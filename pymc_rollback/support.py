@@ -6,11 +6,13 @@ density, and the range of its value transform (the default one, and the user's).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import EllipsisType
 from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.distribution import PartialObservedRV
 from pymc.distributions.transforms import Interval, Ordered, _default_transform
 from pymc.logprob.transforms import (
     ChainedTransform,
@@ -21,11 +23,11 @@ from pymc.logprob.transforms import (
 )
 from pymc.pytensorf import constant_fold
 from pymc.util import get_var_name
-from pytensor.graph.basic import equal_computations
+from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalar
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
@@ -35,6 +37,7 @@ from pymc_rollback.conditions import (
     constant_value,
     inequalities,
     interpreted,
+    is_op,
     is_scalar_op,
 )
 from pymc_rollback.indicators import split_indicators
@@ -113,6 +116,9 @@ def read_support(variable: TensorVariable, transform: Transform | None) -> Suppo
     transform
         The value transform that the model has for it.
     """
+    whole, _, where = embedded(variable, variable)
+    if whole is not variable:
+        return _support_of_part(variable, transform, whole, where)
     default = _default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
@@ -129,6 +135,49 @@ def read_support(variable: TensorVariable, transform: Transform | None) -> Suppo
         keeps=unknown[0].name if unknown else None,
         joint=tuple(joint),
     )
+
+
+def embedded(
+    variable: TensorVariable, value: TensorVariable
+) -> tuple[TensorVariable, TensorVariable, TensorVariable | EllipsisType]:
+    """The variable that has a density, its value, and where the given variable is in it.
+
+    PyMC splits some variables into their observed and their missing values, which have no density
+    of their own. In the value of the whole, the other part is zero.
+    """
+    if not isinstance(variable.owner.op, PartialObservedRV):
+        return variable, value, ...
+    whole, missing = variable.owner.inputs
+    where = missing if variable is variable.owner.outputs[1] else ~missing
+    value = pt.set_subtensor(pt.zeros(constant_fold(tuple(whole.shape)))[where], value)
+    value.name = variable.name
+    return whole, value, where
+
+
+def _support_of_part(
+    variable: TensorVariable, transform: Transform | None, whole: TensorVariable, where: Variable
+) -> Support:
+    """Support of the observed or the missing values of a variable."""
+    support = read_support(whole, transform)
+    if support.keeps is not None or support.order is not None or support.joint:
+        raise UnreadableError(f"`{readable(whole)}` is outside a joint support of its values")
+    return replace(
+        support,
+        variable=variable,
+        lower=_at(support.lower, whole, where),
+        upper=_at(support.upper, whole, where),
+    )
+
+
+def _at(
+    bound: TensorVariable | None, whole: TensorVariable, where: Variable
+) -> TensorVariable | None:
+    """Part of a bound; one number for all elements stays one."""
+    if bound is None or all(bound.type.broadcastable):
+        return None if bound is None else pt.squeeze(bound)
+    part = pt.broadcast_to(bound, constant_fold(tuple(whole.shape)))[where]
+    value = constant_value(part)
+    return part if value is None else pt.constant(value)
 
 
 def _range(transform: Transform, variable: TensorVariable) -> Range:
@@ -257,10 +306,20 @@ def _negative(expression: TensorVariable) -> TensorVariable:
     return expression.owner.inputs[0] if is_scalar_op(expression, scalar.Neg) else -expression
 
 
+def _without_added_axes(bound: TensorVariable) -> TensorVariable:
+    """The same bound without leading axes of length one, so that equal bounds have equal graphs."""
+    if is_op(bound, DimShuffle) and bound.owner.op.new_order == (
+        *("x" for _ in bound.owner.op.augment),
+        *range(bound.owner.inputs[0].ndim),
+    ):
+        return bound.owner.inputs[0]
+    return bound
+
+
 def _tightest(pick: Callable, unbounded: float, bounds: list) -> TensorVariable | None:
     """One bound out of several that may repeat each other."""
     constants, others = [], []
-    for bound in filter(lambda b: b is not None, bounds):
+    for bound in map(_without_added_axes, filter(lambda b: b is not None, bounds)):
         value = constant_value(bound)
         if value is not None:
             constants.append(np.asarray(value, dtype=float))

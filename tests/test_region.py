@@ -239,6 +239,31 @@ def test_free_variables_that_depend_on_observed_ones():
     np.testing.assert_allclose(slack(model, "z.lower")(z=z), z)
 
 
+def test_observed_without_elements():
+    with pm.Model() as model:
+        theta = pm.HalfNormal("theta")
+        pm.Uniform("y", 0, theta, observed=np.zeros(0))
+    assert [c.name for c in rb.read_region(model)] == ["theta.lower"]
+
+
+@pytest.mark.parametrize("data", [np.array, lambda x: pm.Data("data", x)])
+def test_observed_simplex(data):
+    with pm.Model() as model:
+        a = pm.HalfNormal("a", shape=3)
+        pm.Dirichlet("y", a, observed=data([0.2, 0.3, 0.5]))
+    assert [c.name for c in rb.read_region(model)] == ["a.lower"]
+
+
+def test_observed_on_the_edge_of_a_simplex():
+    with pm.Model() as model:
+        a = pm.HalfNormal("a", shape=3)
+        pm.Dirichlet("y", a, observed=[0.5, 0.5, 0.0])
+    with pytest.raises(rb.RegionError, match=r"'y'.*equality.*constraints=\{'y': g\}"):
+        rb.read_region(model)
+    region = rb.read_region(model, constraints={"y": a[2] - 1})
+    assert [c.text for c in region] == ["a > 0", "a[2] - 1 > 0"]
+
+
 def test_observed_without_support_constraints():
     with pm.Model() as model:
         mu, sigma = pm.Normal("mu"), pm.HalfNormal("sigma")
