@@ -11,9 +11,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from harness import Target, new_step
 from pymc.distributions import transforms
 from scipy import stats
-from targets import Target, new_step
 
 ERROR_RATE = 1e-4
 CHAINS, DRAWS, BATCH = 2, 1000, 40

@@ -15,9 +15,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from harness import Chains, Target, automatic_step, static_step
 from pymc.distributions import transforms
 from scipy import stats
-from targets import Chains, Target, automatic_step, each, rejection, static_step
+from targets import each, rejection
 
 ERROR_RATE = 1e-4
 REPLICATIONS, DRAWS, THIN = 500, 9, 3

@@ -11,11 +11,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import rich
+from harness import sample
 from pymc.progress_bar import MCMCProgressBarManager, rich_progress
 from pymc.progress_bar.marimo_progress import MarimoProgressBackend
 from pymc.step_methods.state import equal_dataclass_values
 from rich.console import Console
-from scipy import integrate, stats
+from scipy import stats
 
 import pymc_rollback as rb
 
@@ -44,19 +45,6 @@ def step(model):
     return rb.RollbackHMC(model=model, **NUMBERS)
 
 
-def sample(step, model, draws=30, **options):
-    defaults = {
-        "tune": 10,
-        "chains": 2,
-        "cores": 1,
-        "random_seed": 8,
-        "progressbar": False,
-        "compute_convergence_checks": False,
-    }
-    with model:
-        return pm.sample(draws, step=step, **(defaults | options))
-
-
 def multitrace(step, model, **options):
     """Draws as PyMC's own trace, with the values under the model's transforms."""
     options = {"return_inferencedata": False, **options}
@@ -77,16 +65,6 @@ def same_draws(first, second):
         for group, names in {"posterior": ["x", "scale"], "sample_stats": ["energy", "lp"]}.items()
         for name in names
     )
-
-
-def check_means(result, truth):
-    """Each mean within 4.5 Monte Carlo errors: a right sampler fails one in 150,000 times."""
-    for name, mean in truth.items():
-        draws = result.posterior[name]
-        ess = float(az.ess(result, var_names=[name])[name])
-        error = float(draws.std()) / np.sqrt(ess)
-        assert ess > 100, (name, ess)
-        assert abs(float(draws.mean()) - mean) < 4.5 * error, (name, float(draws.mean()), mean)
 
 
 # ----------------------------------------------------------------------------- processes and seeds
@@ -135,72 +113,6 @@ def test_global_random_state_does_not_matter(step, model):
     first = sample(step, model)
     np.random.seed(2)
     assert same_draws(first, sample(step, model))
-
-
-# ----------------------------------------------------------------------------------- compound steps
-
-
-def gamma_uniform_means(observed, error):
-    """E s and E x for s ~ Gamma(3, 1), x ~ U(0, s), observed ~ N(x, error)."""
-
-    def moment(power_s, power_x):
-        def integrand(x, s):
-            likelihood = stats.norm.pdf(observed, x, error)
-            return stats.gamma.pdf(s, 3) / s * likelihood * s**power_s * x**power_x
-
-        return integrate.dblquad(integrand, 0, 40, 0, lambda s: s, epsabs=1e-7)[0]
-
-    total = moment(0, 0)
-    return moment(1, 0) / total, moment(0, 1) / total
-
-
-@pytest.mark.slow
-def test_others_in_our_bounds_and_constraints():
-    """Metropolis on a discrete variable and NUTS, assigned by PyMC, on the rest."""
-    with pm.Model() as model:
-        k = pm.Binomial("k", 2, 0.5)
-        s = pm.Gamma("s", 3, 1)
-        x = pm.Uniform("x", 0, s)
-        z = pm.Normal("z", initval=2.0)
-        rb.constrain("above", z > k - 1)
-        pm.Normal("y", x, 0.5, observed=1.0)
-        ours = rb.RollbackHMC([x, z], sharpness=10, step_size=0.4, n_steps=5)
-        steps = [ours, pm.Metropolis([k])]
-    result = sample(steps, model, draws=2000, tune=500)
-    weights = stats.binom.pmf([0, 1, 2], 2, 0.5) * stats.norm.cdf([1, 0, -1])
-    mean_k = weights @ [0, 1, 2] / weights.sum()
-    heights = stats.binom.pmf([0, 1, 2], 2, 0.5) * stats.norm.pdf([-1, 0, 1])
-    mean_s, mean_x = gamma_uniform_means(1.0, 0.5)
-    check_means(result, {"k": mean_k, "z": heights.sum() / weights.sum(), "s": mean_s, "x": mean_x})
-    posterior = result.posterior
-    assert (posterior["x"] < posterior["s"]).all() and (posterior["z"] > posterior["k"] - 1).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("transformed", [True, False])
-def test_two_rollback_steps(transformed):
-    """One step's variable is the bound of the other's: E s = 3/2, E x = 3/4."""
-    with pm.Model() as model:
-        s = pm.Uniform("s", 1, 2)
-        transform = {} if transformed else {"default_transform": None, "initval": 0.5}
-        x = pm.Uniform("x", 0, s, **transform)
-        steps = [
-            rb.RollbackHMC([v], sharpness=20, step_size=0.2, n_steps=5, model=model) for v in (s, x)
-        ]
-    result = sample(steps, model, draws=1500)
-    check_means(result, {"s": 1.5, "x": 0.75})
-    assert (result.posterior["x"] < result.posterior["s"]).all()
-    lp = result.sample_stats["lp"] if "lp" in result.sample_stats else None
-    assert lp is None or np.isfinite(lp).all()
-
-
-def test_stats_of_two_steps_have_their_own_dimension_or_name(step):
-    """PyMC tells stats of several steps apart; ours are there for each."""
-    with pm.Model() as model:
-        x, z = pm.HalfNormal("x"), pm.HalfNormal("z")
-        steps = [rb.RollbackHMC([v], model=model, **NUMBERS) for v in (x, z)]
-    result = sample(steps, model, draws=5)
-    assert result.sample_stats["inside"].shape == (2, 5, 2)
 
 
 # -------------------------------------------------------------------------------------------- stats
@@ -468,62 +380,3 @@ def test_tools_for_the_result(result, model):
     expected = stats.norm.logpdf([0.1, 0.7, -0.2], mean)
     group = getattr(likelihood, "log_likelihood", likelihood)
     np.testing.assert_allclose(group["y"].values, expected, rtol=1e-9)
-
-
-# -------------------------------------------------------------------------------------- divergences
-
-
-def diverging_step(exact=True):
-    """A sharp wall and steps far too long for it."""
-    with pm.Model() as model:
-        x = pm.Normal("x", 0, 100, shape=2, initval=[0.5, -0.4])
-        rb.constrain("disk", (x**2).sum() < 2)
-        step = rb.RollbackHMC(sharpness=1e5, step_size=1.0, n_steps=50, exact=exact, rng=1)
-    return model, step
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_divergence_names_the_constraint_and_stays(exact):
-    model, step = diverging_step(exact)
-    step.stop_tuning()
-    start = model.initial_point()
-    point, [stats_] = step.step(start)
-    assert stats_["diverging"] and stats_["divergences"] == 1 and not stats_["accepted"]
-    assert np.array_equal(point["x"], start["x"])
-    assert stats_["n_steps"] < 50
-    message = stats_["warning"].message
-    assert "'disk'" in message and "step_size" in message
-
-
-def test_divergences_are_counted_and_reported():
-    model, step = diverging_step()
-    result = sample(step, model)
-    diverging = result.sample_stats["diverging"].values
-    assert diverging.all()
-    assert np.array_equal(result.sample_stats["divergences"].values[0], np.arange(1, 31))
-    assert (result.posterior["x"].values == [0.5, -0.4]).all()
-
-
-def test_a_divergence_names_the_variable():
-    """Steps that are unstable under the model itself, without a wall."""
-    with pm.Model() as model:
-        pm.Normal("calm", initval=0.1)
-        pm.Normal("steep", 0, 1e-3, initval=1e-4)
-        step = rb.RollbackHMC(sharpness=1, step_size=0.1, n_steps=50, rng=1)
-    _, [stats_] = step.step(model.initial_point())
-    assert stats_["diverging"] and "'steep'" in stats_["warning"].message
-
-
-def test_a_gradient_that_is_not_finite_names_the_variable():
-    with pm.Model() as model:
-        x = pm.Normal("x", initval=0.5)
-        pm.Normal("calm")
-        pm.Potential("root", pm.math.sqrt(x))  # NaN below zero, and not a constraint
-        step = rb.RollbackHMC([x], sharpness=1, step_size=0.5, n_steps=50, rng=1, model=model)
-    messages = []
-    for _ in range(20):
-        point, [stats_] = step.step(model.initial_point())
-        if stats_["diverging"]:
-            assert point["x"] == 0.5
-            messages.append(stats_["warning"].message)
-    assert messages and all("'x'" in message and "finite" in message for message in messages)

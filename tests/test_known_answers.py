@@ -7,8 +7,9 @@ sampler fails a test with a probability of at most 1e-4, shared equally by its a
 
 import pymc as pm
 import pytest
+from harness import new_step, static_step
 from scipy import stats
-from targets import HALF_PLANE, TARGETS, new_step, static_step
+from targets import HALF_PLANE, TARGETS
 
 ERROR_RATE = 1e-4
 CHAINS, DRAWS, BATCH = 4, 1000, 40

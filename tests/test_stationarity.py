@@ -9,8 +9,9 @@ with a p-value below 1e-8.
 import numpy as np
 import pytensor.tensor as pt
 import pytest
+from harness import STEPS, Chains, static_step
 from scipy import stats
-from targets import STEPS, TARGETS, Chains, crescent, prepared, static_step
+from targets import TARGETS, crescent, prepared
 
 from pymc_rollback import density, geometry
 

@@ -1,0 +1,176 @@
+"""Observed variables: what they constrain, and their missing values, which PyMC makes free."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+from test_region import compiled, logp, slack
+
+import pymc_rollback as rb
+
+pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+
+ERROR_RATE = 1e-4
+BATCHES = 50
+OBSERVED = np.array([0.3, 2.0, 1.1])
+
+
+@pytest.mark.parametrize("data", [OBSERVED, "container"], ids=["array", "container"])
+def test_observed_support(data):
+    """``y ~ Uniform(0, theta)`` constrains theta to lie above all of y."""
+    with pm.Model() as model:
+        theta = pm.HalfNormal("theta", sigma=5)
+        y = pm.Data("y_data", OBSERVED) if data is not OBSERVED else OBSERVED
+        pm.Uniform("y", 0, theta, observed=y)
+    joint = [c for c in rb.read_region(model) if c.kind == "joint"]
+    assert all(c.affine and c.name.startswith("y.support") for c in joint)
+    read, density = compiled(model, [c.slack for c in joint]), logp(model)
+    for value in (0.5, 1.5, 2.5, 9.0):
+        rows = np.concatenate(read(theta=value))
+        inside = np.isfinite(density(theta_log__=np.log(value)))
+        assert np.all(rows > 0) == inside == (value > OBSERVED.max())
+
+
+def test_observed_shift():
+    """The support of a shifted Wald: the shift lies below all data."""
+    with pm.Model() as model:
+        shift = pm.Normal("shift")
+        pm.Wald("y", mu=1, lam=1, alpha=shift, observed=OBSERVED)
+    region = rb.read_region(model)
+    rows = compiled(model, [c.slack for c in region])
+    assert np.all(np.concatenate(rows(shift=0.2)) > 0)
+    assert np.any(np.concatenate(rows(shift=0.4)) < 0)
+
+
+@pytest.mark.parametrize("data", [OBSERVED, None], ids=["array", "container"])
+def test_observed_in_a_constraint_is_its_data(data):
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        y = pm.Normal("y", mu, observed=pm.Data("y_data", OBSERVED) if data is None else data)
+        rb.constrain("below", mu < y)
+    [constraint] = rb.read_region(model)
+    assert constraint.text == "mu < y" and constraint.affine
+    np.testing.assert_allclose(slack(model, "below")(mu=0.1), OBSERVED - 0.1)
+
+
+def test_free_variables_that_depend_on_observed_ones():
+    with pm.Model() as model:
+        x = pm.Normal("x", observed=OBSERVED)
+        z = pm.HalfNormal("z", pm.math.exp(x), shape=OBSERVED.size)
+        rb.constrain("sum", z.sum() < 4)
+    z = np.arange(1.0, OBSERVED.size + 1)
+    np.testing.assert_allclose(slack(model, "sum")(z=z), [4 - z.sum()])
+    np.testing.assert_allclose(slack(model, "z.lower")(z=z), z)
+
+
+def test_observed_without_elements():
+    with pm.Model() as model:
+        theta = pm.HalfNormal("theta")
+        pm.Uniform("y", 0, theta, observed=np.zeros(0))
+    assert [c.name for c in rb.read_region(model)] == ["theta.lower"]
+
+
+@pytest.mark.parametrize("data", [np.array, lambda x: pm.Data("data", x)])
+def test_observed_simplex(data):
+    with pm.Model() as model:
+        a = pm.HalfNormal("a", shape=3)
+        pm.Dirichlet("y", a, observed=data([0.2, 0.3, 0.5]))
+    assert [c.name for c in rb.read_region(model)] == ["a.lower"]
+
+
+def test_observed_on_the_edge_of_a_simplex():
+    with pm.Model() as model:
+        a = pm.HalfNormal("a", shape=3)
+        pm.Dirichlet("y", a, observed=[0.5, 0.5, 0.0])
+    with pytest.raises(rb.RegionError, match=r"'y'.*equality.*constraints=\{'y': g\}"):
+        rb.read_region(model)
+    region = rb.read_region(model, constraints={"y": a[2] - 1})
+    assert [c.text for c in region] == ["a > 0", "a[2] - 1 > 0"]
+
+
+def test_observed_without_support_constraints():
+    with pm.Model() as model:
+        mu, sigma = pm.Normal("mu"), pm.HalfNormal("sigma")
+        pm.Normal("y", mu, sigma, observed=OBSERVED)
+        pm.Exponential("z", sigma, observed=OBSERVED)
+    assert [c.name for c in rb.read_region(model)] == ["sigma.lower"]
+
+
+# ------------------------------------------------------------------------------- missing values
+
+
+def truncated(lower, upper, observed):
+    return pm.Truncated("y", pm.StudentT.dist(4), lower=lower, upper=upper, observed=observed)
+
+
+def texts(model):
+    return [c.text for c in rb.read_region(model)]
+
+
+def test_bounds_of_missing_values():
+    with pm.Model() as model:
+        truncated(0.5, [2, 3, 4, 5], [1.0, np.nan, 1.5, np.nan])
+    region = rb.read_region(model)
+    assert [c.text for c in region] == ["y_unobserved > 0.5", "y_unobserved < [3, 5]"]
+    np.testing.assert_array_equal(region.supports["y_unobserved"].upper.eval(), [3, 5])
+
+
+def test_bounds_of_missing_values_that_move():
+    with pm.Model() as model:
+        low = pm.HalfNormal("low")
+        truncated(low, 5, [1.0, np.nan, 1.5])
+    assert texts(model) == [
+        "low > 0",
+        "y_unobserved > low",
+        "y_unobserved < 5",
+        "y_observed >= low",
+    ]
+    assert rb.read_region(model)["y_observed.support"].slack.eval({low: 0.75}).tolist() == [
+        0.25,
+        0.75,
+    ]
+
+
+def test_missing_values_without_bounds():
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale")
+        observed = np.array([[1.0, np.nan], [0.3, 0.4]])
+        pm.MvNormal("y", np.zeros(2), scale * np.eye(2), observed=observed)
+    assert texts(model) == ["scale > 0"]
+    _, [numbers] = rb.RollbackHMC(model=model, rng=1).step(model.initial_point())
+    assert np.isfinite(numbers["model_logp"])
+
+
+def test_missing_values_of_a_simplex_are_refused():
+    with pm.Model() as model:
+        pm.Dirichlet("y", np.ones(3), observed=[0.2, 0.3, np.nan])
+    with pytest.raises(rb.RegionError, match=r"'y_unobserved'.*joint support"):
+        rb.read_region(model)
+
+
+def p_value(x, lower, upper):
+    """Of the first two moments of what would be uniform, tested by the means of batches."""
+    student = stats.t(4)
+    low, high = student.cdf([lower, upper])
+    uniform = (student.cdf(x) - low) / (high - low)
+    moments = [uniform - 1 / 2, uniform**2 - 1 / 3]
+    batches = (moment.reshape(BATCHES, -1).mean(axis=1) for moment in moments)
+    return 2 * min(stats.ttest_1samp(batch, 0).pvalue for batch in batches)
+
+
+def test_draws_of_missing_values():
+    """A right sampler fails with a probability of 1e-4; a bound that is not there is noticed."""
+    with pm.Model():
+        truncated(0.5, 2.0, [1.0, np.nan])
+        trace = pm.sample(
+            2000,
+            tune=300,
+            chains=1,
+            step=rb.RollbackHMC(),
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    draws = trace.posterior["y_unobserved"].values.ravel()
+    assert p_value(draws, 0.5, 2.0) > ERROR_RATE
+    assert p_value(draws, 0.5, 2.5) < 1e-8
