@@ -151,6 +151,15 @@ def test_data_of_another_length_is_another_number_of_rows():
     assert read(x=[0, 1]).tolist() == [4, 5, 6]
 
 
+def test_slacks_are_double_precision():
+    with pytensor.config.change_flags(floatX="float32"), pm.Model() as model:
+        x = pm.Normal("x", dtype="float64")
+        rb.constrain("below", x < 2)
+        region = rb.read_region(model, constraints={"by hand": pt.cast(x, "float32") + 1})
+    assert [c.slack.dtype for c in region] == ["float64", "float64"]
+    assert region["below"].slack.eval({x: 1 - 1e-12}) == 1 + 1e-12
+
+
 def test_deterministics_in_constraints():
     with pm.Model() as model:
         x = pm.Normal("x", shape=3)
