@@ -4,6 +4,7 @@ import operator
 from typing import NamedTuple
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 
 from pymc_rollback.compiled import Compiled
@@ -80,6 +81,11 @@ class Chain(WithSamplingState):
         self._turned: tuple[np.ndarray, ...] | None = None
         self._moved: tuple[tuple, np.ndarray, np.ndarray] | None = None
 
+    def compile_kernels(self) -> None:
+        """Compile or load what draws: before processes are forked, each of which would do it."""
+        ready(repeat_trajectory)
+        ready(self._trajectory)
+
     def begin(
         self,
         functions: Compiled,
@@ -128,12 +134,10 @@ class Chain(WithSamplingState):
     ) -> list[Draw]:
         """Run trajectories of a given length from a position, which is overwritten."""
         setting = self._setting(place, step_size)
-        static = window_trajectory if self.numbers.exact else endpoint_trajectory
-        doubles = self.numbers.n_steps is None
         positions, lasts = np.empty((2, count, position.size))
         outcomes = np.empty((count, len(Outcome._fields)))
         ready(repeat_trajectory)(
-            address_of_trajectory(doubling_trajectory if doubles else static),
+            address_of_trajectory(self._trajectory),
             *functions.addresses,
             setting,
             position,
@@ -150,6 +154,12 @@ class Chain(WithSamplingState):
             Draw(position, as_outcome(row), last, step_size, setting)
             for position, row, last in zip(positions, outcomes.tolist(), lasts, strict=True)
         ]
+
+    @property
+    def _trajectory(self) -> Dispatcher:
+        if self.numbers.n_steps is None:
+            return doubling_trajectory
+        return window_trajectory if self.numbers.exact else endpoint_trajectory
 
     def _length(self, tune: bool) -> int:
         """Number of steps of a trajectory, or of its doublings."""

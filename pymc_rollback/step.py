@@ -191,6 +191,7 @@ class RollbackHMC(BlockedStep):
         self.rng = get_random_generator(rng)
         self._begin()
         self._functions()
+        self.chain.compile_kernels()
 
     def _begin(self) -> None:
         """Start a chain: the same instance may serve several."""

@@ -1,5 +1,7 @@
-"""Graphs that Numba cannot compile: one warning, and the same draws."""
+"""When kernels are compiled, and graphs that Numba cannot: one warning, and the same draws."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -130,3 +132,22 @@ def test_data_may_change_between_runs():
         second = pm.sample(100, step=step, **options)
     assert abs(float(first.posterior["x"].mean())) < 0.5
     assert abs(float(second.posterior["x"].mean()) - 5) < 0.5
+
+
+IN_A_NEW_PROCESS = """
+import pymc as pm
+import pymc_rollback as rb
+from pymc_rollback.repeat import ready
+with pm.Model() as model:
+    pm.HalfNormal("x")
+    step = rb.RollbackHMC({numbers})
+assert ready.cache_info().currsize == 2
+step.step(model.initial_point())
+assert ready.cache_info().currsize == 2
+"""
+
+
+@pytest.mark.parametrize("numbers", ["", "step_size=0.1, n_steps=5"])
+def test_kernels_are_compiled_before_there_are_workers(numbers):
+    code = IN_A_NEW_PROCESS.format(numbers=numbers)
+    subprocess.run([sys.executable, "-c", code], check=True)
