@@ -23,7 +23,7 @@ from pymc_rollback.constraints import (
     with_plain_inputs,
 )
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
-from pymc_rollback.support import embedded
+from pymc_rollback.parts import log_density, part_of
 
 TRIAL_SCALES = (0.0, 0.1, 1.0, 1.0, 2.0, 2.0)
 """Jitter, in value space, of the points around the initial one at which a constraint is tried."""
@@ -73,9 +73,10 @@ def check_densities(region: Region) -> None:
     for name, support in region.supports.items():
         if support.bounded or support.keeps is not None:
             continue
-        rv, placed, _ = embedded(support.variable, support.variable)
-        value = rv.type()
-        finite, _ = split_indicators(pm.logp(rv, value, warn_rvs=False))
+        rv, part = support.variable, part_of(support.variable)
+        whole, placed = (rv, rv) if part is None else (part.whole, part.embed(rv, name))
+        value = whole.type()
+        finite, _ = split_indicators(log_density(whole, value, region.model.basic_RVs))
         # a cheap look at the graph first: most densities without a bound have no -inf in them
         constants = (v for v in ancestors([finite]) if isinstance(v, TensorConstant))
         if not any(np.any(np.isneginf(v.data)) for v in constants if v.dtype != "bool"):
@@ -161,7 +162,13 @@ def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
             f"Constraint {constraint.name!r}: `{constraint.text}` has no elements, so there is "
             "nothing that it constrains. Leave it out."
         )
-    gradients = [slack(point)[1] for point in slack.points(TRIAL_SCALES + WIDE_SCALES)]
+    tried = [slack(point)[:2] for point in slack.points(TRIAL_SCALES + WIDE_SCALES)]
+    if all(np.any(np.isnan(value)) for value, _ in tried):
+        raise RegionError(
+            f"Constraint {constraint.name!r}: the slack of `{constraint.text}` is not a number at "
+            f"any of {len(tried)} points. Look for missing values in its data."
+        )
+    gradients = [gradient for _, gradient in tried]
     if not any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
         raise RegionError(
             f"Constraint {constraint.name!r}: the gradient of `{constraint.text}` is zero at each "

@@ -21,11 +21,11 @@ from pytensor import config
 from pytensor.compile.mode import get_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import graph_inputs
 from pytensor.link.numba.linker import NumbaLinker
 from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.conditions import snapshot
 from pymc_rollback.density import Density
 from pymc_rollback.layout import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 
@@ -76,10 +76,6 @@ class Compiled:
         walls = 0 if self.walls is None else address_of(self.walls, WALLS)
         return address_of(self.model, MODEL), walls
 
-    def is_stale(self) -> bool:
-        """Whether data containers have changed since."""
-        return any(not np.array_equal(v.get_value(), x) for v, x in self.data.items())
-
 
 class CannotCompileError(Exception):
     """A graph that Numba cannot compile, or would run in Python; says why."""
@@ -101,7 +97,7 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
     graphs = [(values, [density.log_density()])]
     if density.has_walls:
         graphs.append(([*values, density.sharpness], [density.walls()]))
-    data = _data([output for _, outputs in graphs for output in outputs])
+    data = snapshot([output for _, outputs in graphs for output in outputs])
     # fast math rounds differently in fresh and in cached code: the same seed, other draws
     with density.model, config.change_flags(numba__fastmath=False):
         try:
@@ -131,11 +127,6 @@ def _compile(
     function = pymc_compile(inputs, outputs, on_unused_input="ignore", **kwargs)
     function.trust_input = True
     return function
-
-
-def _data(expressions: list[TensorVariable]) -> dict[SharedVariable, np.ndarray]:
-    shared = (v for v in graph_inputs(expressions) if isinstance(v, SharedVariable))
-    return {v: v.get_value() for v in shared}
 
 
 def _names_another_mode(kwargs: Mapping[str, Any]) -> bool:

@@ -1,13 +1,14 @@
 """Conditions: from boolean graphs to slacks ``g > 0`` that are positive where they hold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import compile as pymc_compile
-from pytensor.compile.mode import OPT_MINIMUM, Mode, get_default_mode
+from pymc.pytensorf import constant_fold
+from pytensor.compile.mode import OPT_MINIMUM, Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import graph_inputs, toposort
@@ -23,7 +24,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.readable import readable
 
-INTERPRETED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
+UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
 """A mode that rewrites a graph no more than it must, and runs it in Python."""
 
 MOST_OPERANDS = 31
@@ -67,18 +68,33 @@ def _held_by(data: Variable) -> np.ndarray:
     return data.data if isinstance(data, Constant) else data.get_value()
 
 
-def interpreted(
-    inputs: Sequence[Variable], outputs: Variable | Sequence[Variable], often: bool = False
-) -> Callable[..., np.ndarray | list[np.ndarray]]:
-    """A function that is quick to compile rather than to run, unless it is called often.
+def snapshot(expressions: Sequence[Variable]) -> dict[SharedVariable, np.ndarray]:
+    """What the data containers in some expressions hold now."""
+    shared = (v for v in graph_inputs(expressions) if isinstance(v, SharedVariable))
+    return {v: v.get_value() for v in shared if isinstance(v.type, TensorType)}
 
-    Where a parameter of a distribution is invalid, its log density is ``-inf``, as PyMC has it.
+
+def has_changed(data: Mapping[SharedVariable, np.ndarray]) -> bool:
+    """Whether data containers hold something else since a snapshot."""
+    return any(
+        not np.array_equal(v.get_value(), x, equal_nan=x.dtype.kind == "f") for v, x in data.items()
+    )
+
+
+def interpreted(
+    inputs: Sequence[Variable],
+    outputs: Variable | Sequence[Variable],
+    mode: Mode | str | None = "FAST_COMPILE",
+) -> Callable[..., np.ndarray | list[np.ndarray]]:
+    """A function that is called rarely: quick to compile rather than to run.
+
+    In PyTensor's default mode (None) it is the other way round. Where a parameter of a
+    distribution is invalid, its log density is ``-inf``, as PyMC has it.
     """
-    targets = [outputs] if isinstance(outputs, Variable) else outputs
-    elementwise = (node for node in toposort(targets) if isinstance(node.op, Elemwise))
-    wide = any(len(node.inputs) > MOST_OPERANDS for node in elementwise)
-    mode = get_default_mode() if often or wide else INTERPRETED
-    return pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")
+    function = pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")
+    elementwise = (n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, Elemwise))
+    too_wide = any(len(node.inputs) > MOST_OPERANDS for node in elementwise)
+    return interpreted(inputs, outputs, mode=None) if too_wide and mode is not None else function
 
 
 def joined(node: Apply) -> list[Variable]:
@@ -210,7 +226,9 @@ _COMPARISONS = {scalar.LT: -1, scalar.LE: -1, scalar.GT: 1, scalar.GE: 1}
 def _slack(condition: Variable, holds: bool) -> TensorVariable:
     """Elementwise slack of a condition, of the condition's shape."""
     node = condition.owner
-    if node is None:
+    if _is_decided(condition, holds):
+        return pt.full(constant_fold(tuple(condition.shape), raise_not_constant=False), np.inf)
+    if node is None or (is_data(condition) and condition.dtype == "bool"):
         return _constant_slack(condition, holds)
     if is_scalar_op(condition, *_COMPARISONS):
         left, right = (pt.cast(side, "float64") for side in node.inputs)
@@ -221,9 +239,8 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     product = is_scalar_op(condition, scalar.Mul) and is_indicator(condition)
     if product or is_scalar_op(condition, scalar.AND, scalar.OR):
         both = (not isinstance(node.op.scalar_op, scalar.OR)) == holds
-        if not both:
-            return _greatest_slack(node.inputs, holds)
-        return reduce(pt.minimum, (_slack(part, holds) for part in node.inputs))
+        slacks = (_slack(part, holds) for part in node.inputs)
+        return reduce(pt.minimum if both else pt.maximum, slacks)
     if is_op(condition, All, Any) or (is_op(condition, Prod) and is_indicator(condition)):
         worst = (not isinstance(node.op, Any)) == holds
         return (pt.min if worst else pt.max)(_slack(node.inputs[0], holds), axis=node.op.axis)
@@ -241,7 +258,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
         return node.op(*axis, *(_slack(part, holds) for part in parts))
     if (test := boolean_test(condition)) is not None:
         return _slack(test[0], test[1] == holds)
-    if is_scalar_op(condition, scalar.EQ, scalar.NEQ) and not is_data(condition):
+    if is_scalar_op(condition, scalar.EQ, scalar.NEQ):
         raise UnreadableError(
             f"`{_text(condition, holds)}` is an equality. A set of measure zero cannot be sampled: "
             "solve for one of the variables and make it a Deterministic of the others, or give "
@@ -250,15 +267,17 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     return _constant_slack(condition, holds)
 
 
-def _greatest_slack(parts: Sequence[Variable], holds: bool) -> TensorVariable:
-    """Slack of a union; data that make one part of it true decide it."""
-    slacks = []
-    for part in parts:
-        slack = _slack(part, holds)
-        if is_data(slack) and np.all(np.isposinf(present_value(slack))):
-            return slack
-        slacks.append(slack)
-    return reduce(pt.maximum, slacks)
+def _is_decided(condition: Variable, holds: bool) -> bool:
+    """Whether the present data alone make a condition hold."""
+    node = condition.owner
+    if is_data(condition):
+        return condition.dtype == "bool" and bool(np.all(present_value(condition) == holds))
+    if is_scalar_op(condition, scalar.Invert):
+        return _is_decided(node.inputs[0], not holds)
+    if is_scalar_op(condition, scalar.AND, scalar.OR):
+        both = isinstance(node.op.scalar_op, scalar.AND) == holds
+        return (all if both else any)(_is_decided(part, holds) for part in node.inputs)
+    return False
 
 
 def _constant_slack(condition: Variable, holds: bool) -> TensorVariable:

@@ -1,7 +1,7 @@
 """Constraints ``g(x) > 0`` and the region that they make together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.transforms import Transform
 from pymc.pytensorf import constant_fold
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import NullType
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, graph_replace
@@ -77,11 +78,14 @@ class Region:
         The support of each continuous free variable, by name.
     joint
         The joint constraints.
+    data
+        What the model's data containers held when it was read.
     """
 
     model: pm.Model
     supports: Mapping[str, Support]
     joint: tuple[Constraint, ...]
+    data: Mapping[SharedVariable, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:

@@ -141,14 +141,14 @@ class Density:
 
     def _concerns(self, constraint: Constraint) -> bool:
         """Whether trajectories could leave a constraint but for a barrier or a plane."""
-        names = {x.name for x in free_inputs(self.model, constraint.slack)} & set(self.names)
+        moves = self.moves(constraint.slack)
         if constraint.kind == "joint":
-            return bool(names) and constraint not in self.absorbed
+            return moves and constraint not in self.absorbed
         owner = owner_of(constraint.name)
         if owner in self.names:
             return not self.exact and owner not in self.transformed
         # a bound of another step's variable is a wall for ours, unless its transform keeps it
-        return bool(names) and self.model.rvs_to_transforms[self.model[owner]] is None
+        return moves and self.model.rvs_to_transforms[self.model[owner]] is None
 
     def wall(self, constraint: Constraint) -> str:
         """What keeps trajectories inside a constraint: "reflects", "barrier" or "transform"."""
@@ -204,9 +204,22 @@ class Density:
         return bool(self.barriers) or any(support.bounded for _, support in self.mirrored)
 
     def _stays(self, support: Support) -> bool:
-        bounds = [b for b in (support.lower, support.upper) if b is not None]
-        moving = {x.name for b in bounds for x in free_inputs(self.model, b)}
-        return moving.isdisjoint(self.names)
+        return not any(self.moves(b) for b in (support.lower, support.upper) if b is not None)
+
+    def moves(self, expression: TensorVariable) -> bool:
+        """Whether an expression changes along a trajectory.
+
+        With our variables, or with another step's that is transformed between bounds that move.
+        """
+        for x in free_inputs(self.model, expression):
+            transform = self.model.rvs_to_transforms[x]
+            if x.name in self.names:
+                return True
+            if transform is not None:
+                value = self.model.rvs_to_values[x]
+                if self.moves(transform.backward(value, *x.owner.inputs)):
+                    return True
+        return False
 
     def place(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
         """Write expressions of random variables in terms of the coordinates."""

@@ -9,7 +9,7 @@ from pymc.exceptions import SamplingError
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import interpreted
-from pymc_rollback.constraints import Constraint, free_inputs
+from pymc_rollback.constraints import Constraint
 from pymc_rollback.density import LEAST_SHARPNESS, Density, owner_of
 from pymc_rollback.mirror import draw_image
 
@@ -56,10 +56,7 @@ class Geometry:
 
     @cached_property
     def _own_constraints(self) -> list[Constraint]:
-        model, names = self.density.model, set(self.density.names)
-        return [
-            c for c in self.density.region if names & {x.name for x in free_inputs(model, c.slack)}
-        ]
+        return [c for c in self.density.region if self.density.moves(c.slack)]
 
     @cached_property
     def _point_slacks(self) -> Callable:

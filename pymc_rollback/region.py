@@ -23,6 +23,7 @@ from pymc_rollback.conditions import (
     inequalities,
     is_data,
     present_value,
+    snapshot,
 )
 from pymc_rollback.constraints import (
     Constraint,
@@ -35,8 +36,9 @@ from pymc_rollback.constraints import (
     value_ancestors,
 )
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
+from pymc_rollback.parts import log_density, part_of
 from pymc_rollback.readable import readable
-from pymc_rollback.support import Support, embedded, read_support
+from pymc_rollback.support import Support, read_support
 
 
 def read_region(
@@ -74,7 +76,9 @@ def read_region(
     joint += [row for rv in likelihoods for row in _read_likelihood(model, rv)]
     for name, support in supports.items():
         joint += _named(model, f"{name}.support", support.joint)
-    region = Region(model, supports, tuple(joint))
+    observed = [model.rvs_to_values[rv] for rv in model.observed_RVs]
+    data = snapshot([*model.basic_RVs, *model.potentials, *observed])
+    region = Region(model, supports, tuple(joint), data)
     check_region(region)
     check_potentials(model, read)
     check_densities(region)
@@ -122,7 +126,7 @@ def constrain(
             f"Constraint {full_name!r}: the model has a variable of that name already. "
             "Choose another name."
         )
-    if isinstance(condition, bool | np.bool_):
+    if condition is None or isinstance(condition, bool | np.bool_):
         raise RegionError(
             f"Constraint {name!r}: the condition is the Python value {condition}, not an "
             "expression of the model's variables. `==` compares objects, not values; an equality "
@@ -161,45 +165,53 @@ def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constrain
                 f"potential is finite, give it by hand: RollbackHMC(constraints={{{name!r}: g}})."
             ) from error
     for row in rows:
-        _require_continuous(model, name, row.slack)
+        _require_continuous(model, name, row.slack, row.text)
     return _named(model, name, rows)
 
 
 def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
     try:
-        return read_support(rv, model.rvs_to_transforms[rv])
+        return read_support(rv, model.rvs_to_transforms[rv], model.free_RVs)
     except UnreadableError as error:
         raise RegionError(
-            f"Variable {rv.name!r}: its log density is -inf where {error}. Write the support of "
-            "its distribution as comparisons, or give the variable a transform."
+            f"Variable {rv.name!r}: its support cannot be read: {error}. Write the support of its "
+            "distribution as comparisons, or give the variable a transform."
         ) from error
 
 
 def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
     """Constraints that the support of an observed variable puts on the free ones."""
     data = model.rvs_to_values[rv]
+    if rvs_in_graph([data]):
+        raise RegionError(
+            f"Observed variable {rv.name!r} has random data (a Minibatch), and so a log density "
+            "that changes from step to step. Give it all data."
+        )
     if is_data(data) and present_value(data).size == 0:
         return []
     try:
         rows = _likelihood_rows(model, rv, data)
     except UnreadableError as error:
         raise RegionError(
-            f"Observed variable {rv.name!r}: its log density is -inf where {error}. If there is a "
-            "slack g(x) that is positive where it is finite, give it by hand: "
+            f"Observed variable {rv.name!r}: its support cannot be read: {error}. If there is a "
+            "slack g(x) that is positive where its log density is finite, give it by hand: "
             f"RollbackHMC(constraints={{{rv.name!r}: g}})."
         ) from error
     return _named(model, f"{rv.name}.support", rows)
 
 
 def _likelihood_rows(model: pm.Model, rv: TensorVariable, data: TensorVariable) -> list[Inequality]:
-    whole, data, where = embedded(rv, data)
-    _, conditions = split_indicators(pm.logp(whole, data, warn_rvs=False))
+    part = part_of(rv)
+    whole, data = (rv, data) if part is None else (part.whole, part.embed(data, rv.name))
+    _, conditions = split_indicators(log_density(whole, data, model.free_RVs))
     concerned = [c for c in conditions if involves_continuous(model, c)]
     rows = [row for condition in concerned for row in inequalities(condition)]
     rows = [row for row in rows if involves_continuous(model, row.slack)]
-    if any(row.slack.ndim != whole.ndim for row in rows) and whole is not rv:
-        raise UnreadableError(f"`{readable(whole)}` is outside a joint support of its values")
-    return [row._replace(slack=row.slack[where]) for row in rows]
+    if part is None:
+        return rows
+    if any(row.slack.ndim != whole.ndim for row in rows):
+        raise UnreadableError(f"values of `{readable(whole)}` are bounded by the missing ones")
+    return [row._replace(slack=row.slack[part.where]) for row in rows]
 
 
 def _given_by_hand(model: pm.Model, name: str, slack: TensorVariable) -> Constraint:
@@ -224,23 +236,26 @@ def _is_true(condition: TensorVariable) -> bool:
     return value is not None and bool(np.all(value))
 
 
-def _require_continuous(model: pm.Model, name: str, expression: Variable) -> None:
+def _require_continuous(
+    model: pm.Model, name: str, expression: Variable, text: str | None = None
+) -> None:
+    text = text or readable(expression)
     foreign = set(rvs_in_graph([expression])) - set(model.basic_RVs)
     foreign = foreign.intersection(value_ancestors(expression, blockers=model.basic_RVs))
     if foreign:
         raise RegionError(
-            f"Constraint {name!r}: `{readable(expression)}` involves "
+            f"Constraint {name!r}: `{text}` involves "
             f"{', '.join(sorted(str(v) for v in foreign))}, which is not in this model."
         )
     if involves_continuous(model, expression):
         return
     if inputs := free_inputs(model, expression):
         raise RegionError(
-            f"Constraint {name!r}: `{readable(expression)}` involves only discrete variables "
+            f"Constraint {name!r}: `{text}` involves only discrete variables "
             f"({', '.join(x.name for x in inputs)}), on which no Hamiltonian trajectory runs. Put "
             "the restriction into their distribution (pm.Truncated, pm.DiscreteUniform)."
         )
     raise RegionError(
-        f"Constraint {name!r}: `{readable(expression)}` is constant: it involves none of the "
-        "model's free variables. Remove it, or compare an expression of model variables."
+        f"Constraint {name!r}: `{text}` is constant: it involves none of the model's free "
+        "variables, or data decide it. Remove it, or compare an expression of model variables."
     )

@@ -4,15 +4,13 @@ Both are read from two places that every PyMC distribution has: the support swit
 density, and the range of its value transform (the default one, and the user's).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import EllipsisType
 from typing import NamedTuple
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import PartialObservedRV
+from pymc.distributions.censored import CensoredRV
 from pymc.distributions.transforms import Interval, Ordered, _default_transform
 from pymc.logprob.transforms import (
     ChainedTransform,
@@ -23,7 +21,7 @@ from pymc.logprob.transforms import (
 )
 from pymc.pytensorf import constant_fold
 from pymc.util import get_var_name
-from pytensor.graph.basic import Variable, equal_computations
+from pytensor.graph.basic import equal_computations
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar import basic as scalar
@@ -41,6 +39,7 @@ from pymc_rollback.conditions import (
     is_scalar_op,
 )
 from pymc_rollback.indicators import split_indicators
+from pymc_rollback.parts import Part, log_density, part_of
 from pymc_rollback.readable import readable
 
 
@@ -106,7 +105,9 @@ class Support:
         return " ".join(filter(None, [interval, self.order]))
 
 
-def read_support(variable: TensorVariable, transform: Transform | None) -> Support:
+def read_support(
+    variable: TensorVariable, transform: Transform | None, given: Sequence[TensorVariable] = ()
+) -> Support:
     """Read the support of one free variable.
 
     Parameters
@@ -115,15 +116,21 @@ def read_support(variable: TensorVariable, transform: Transform | None) -> Suppo
         A continuous random variable.
     transform
         The value transform that the model has for it.
+    given
+        Random variables on which it may depend.
     """
-    whole, _, where = embedded(variable, variable)
-    if whole is not variable:
-        return _support_of_part(variable, transform, whole, where)
+    if (part := part_of(variable)) is not None:
+        return _support_of_part(variable, part, transform, given)
+    if isinstance(variable.owner.op, CensoredRV):
+        raise UnreadableError(
+            f"`{readable(variable)}` is censored, and trajectories never meet the values at its "
+            "bounds, which have a probability of their own"
+        )
     default = _default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
     unknown = [t for t, r in zip(transforms, ranges, strict=True) if not r.known]
-    lower, upper, joint = ([], [], []) if unknown else _density_bounds(variable)
+    lower, upper, joint = ([], [], []) if unknown else _density_bounds(variable, given)
     lower = _tightest(pt.maximum, -np.inf, [*lower, *(r.lower for r in ranges)])
     upper = _tightest(pt.minimum, np.inf, [*upper, *(r.upper for r in ranges)])
     return Support(
@@ -137,47 +144,20 @@ def read_support(variable: TensorVariable, transform: Transform | None) -> Suppo
     )
 
 
-def embedded(
-    variable: TensorVariable, value: TensorVariable
-) -> tuple[TensorVariable, TensorVariable, TensorVariable | EllipsisType]:
-    """The variable that has a density, its value, and where the given variable is in it.
-
-    PyMC splits some variables into their observed and their missing values, which have no density
-    of their own. In the value of the whole, the other part is zero.
-    """
-    if not isinstance(variable.owner.op, PartialObservedRV):
-        return variable, value, ...
-    whole, missing = variable.owner.inputs
-    where = missing if variable is variable.owner.outputs[1] else ~missing
-    value = pt.set_subtensor(pt.zeros(constant_fold(tuple(whole.shape)))[where], value)
-    value.name = variable.name
-    return whole, value, where
-
-
 def _support_of_part(
-    variable: TensorVariable, transform: Transform | None, whole: TensorVariable, where: Variable
+    variable: TensorVariable,
+    part: Part,
+    transform: Transform | None,
+    given: Sequence[TensorVariable],
 ) -> Support:
-    """Support of the observed or the missing values of a variable."""
-    support = read_support(whole, transform)
+    support = read_support(part.whole, transform, given)
     if support.keeps is not None or support.order is not None or support.joint:
-        raise UnreadableError(f"`{readable(whole)}` is outside a joint support of its values")
-    return replace(
-        support,
-        variable=variable,
-        lower=_at(support.lower, whole, where),
-        upper=_at(support.upper, whole, where),
-    )
-
-
-def _at(
-    bound: TensorVariable | None, whole: TensorVariable, where: Variable
-) -> TensorVariable | None:
-    """Part of a bound; one number for all elements stays one."""
-    if bound is None or all(bound.type.broadcastable):
-        return None if bound is None else pt.squeeze(bound)
-    part = pt.broadcast_to(bound, constant_fold(tuple(whole.shape)))[where]
-    value = constant_value(part)
-    return part if value is None else pt.constant(value)
+        raise UnreadableError(
+            f"missing values of `{readable(part.whole)}` are bounded by the observed ones; they "
+            "must be variables of their own"
+        )
+    lower, upper = part.take(support.lower), part.take(support.upper)
+    return replace(support, variable=variable, lower=lower, upper=upper)
 
 
 def _range(transform: Transform, variable: TensorVariable) -> Range:
@@ -210,11 +190,11 @@ def _chained_range(transforms: list[Transform], variable: TensorVariable) -> Ran
 
 
 def _density_bounds(
-    variable: TensorVariable,
+    variable: TensorVariable, given: Sequence[TensorVariable]
 ) -> tuple[list[TensorVariable], list[TensorVariable], list[Inequality]]:
     """Lower bounds, upper bounds and other conditions in the variable's own density."""
     value = variable.type(name=get_var_name(variable))
-    logp = pm.logp(variable, value, warn_rvs=False)
+    logp = log_density(variable, value, given)
     _, conditions = split_indicators(logp)
     own = [condition for condition in conditions if value in ancestors([condition])]
     lower, upper, joint = [], [], []

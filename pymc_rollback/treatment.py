@@ -15,9 +15,10 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.transforms import _default_transform
 from pymc.logprob.transforms import Transform
+from pytensor.compile.mode import Mode
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.conditions import interpreted
+from pymc_rollback.conditions import UNTOUCHED, interpreted
 from pymc_rollback.constraints import Region, free_inputs, is_continuous
 from pymc_rollback.support import Support
 
@@ -31,7 +32,7 @@ MOST_ELEMENTS = 20
 """How many elements of a variable are taken to a wall one at a time."""
 
 MANY = 40
-"""Walled variables from which on it takes less time to compile the density than to interpret it."""
+"""Walled variables beyond which it takes less time to compile the density than to interpret it."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ def choose_treatments(
             doubtful.remove(name)
     if doubtful:
         walled = [name for name, t in treatments.items() if t.action in ("barrier", "sort")]
-        approach = _Approach(region, walled)
+        troubles = _find_troubles(region, walled, doubtful)
         for name in doubtful:
-            treatments[name] = _judge(region.walls[name], approach.trouble(name))
+            treatments[name] = _judge(region.walls[name], troubles.get(name))
     return {name: treatments[name] for name in region.supports}
 
 
@@ -138,10 +139,25 @@ def _judge(support: Support, trouble: str | None) -> Treatment:
     return Treatment("transform", trouble, transform)
 
 
+def _find_troubles(region: Region, walled: list[str], doubtful: list[str]) -> dict[str, str]:
+    """What is wrong with the density at the walls of some variables, by name.
+
+    Asks again in doubt: without PyTensor's rewrites, more overflows than has to.
+    """
+    modes = [None] if len(walled) > MANY else [UNTOUCHED, "FAST_COMPILE"]
+    troubles = dict.fromkeys(doubtful, "")
+    for mode in modes:
+        if troubles:
+            approach = _Approach(region, walled, mode)
+            found = {name: approach.trouble(name) for name in troubles}
+            troubles = {name: trouble for name, trouble in found.items() if trouble is not None}
+    return troubles
+
+
 class _Approach:
     """The joint log density along lines towards the walls of some variables."""
 
-    def __init__(self, region: Region, names: list[str]) -> None:
+    def __init__(self, region: Region, names: list[str], mode: Mode | str | None) -> None:
         model = region.model
         plain = region.space(dict.fromkeys(names))
         self.names = names
@@ -152,11 +168,11 @@ class _Approach:
         # the others keep their value variables; those of the named ones become x itself
         places = model.replace_rvs_by_values([*rvs, *(b for pair in bounds for b in pair)])
         outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
-        self._locate = interpreted(model.value_vars, outputs)
+        self._locate = interpreted(model.value_vars, outputs, UNTOUCHED)
         values = [plain[rv.name] for rv in (*rvs, *others)]
         logp = plain.smooth_logp
         gradients = pt.grad(logp, values[: len(names)], disconnected_inputs="ignore")
-        self._density = interpreted(values, [logp, *gradients], often=len(names) > MANY)
+        self._density = interpreted(values, [logp, *gradients], mode)
         self._start = region.start
         self._jittered = [v.name for v in model.continuous_value_vars if _has_transform(model, v)]
         self._inputs = [v.name for v in model.value_vars]
@@ -185,10 +201,8 @@ class _Approach:
         rng = np.random.default_rng(0)
         points, n = [], len(self.names)
         for scale in JITTER:
-            start = {
-                v: x + scale * rng.normal(size=x.shape) * (v in self._jittered)
-                for v, x in self._start.items()
-            }
+            jitter = {v: scale * rng.normal(size=x.shape) for v, x in self._start.items()}
+            start = {v: x + jitter[v] if v in self._jittered else x for v, x in self._start.items()}
             found = self._locate(*(start[v] for v in self._inputs))
             point = found[:n], found[n : 3 * n], found[3 * n :]
             if np.isfinite(self._evaluate(point[0], point[2])[0]):

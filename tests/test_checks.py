@@ -43,6 +43,9 @@ BAD = [
         "equality-in-or",
     ),
     bad(lambda m: True, "Python value True", "python-true"),
+    bad(lambda m: None, "Python value None", "python-none"),
+    bad(lambda m: m["v"] < [1, np.nan, 2], "not a number.*missing values in its data", "nan"),
+    bad(lambda m: (m["d"] >= 1) | (m["x"] > 0), "d >= 1.*data decide it", "decided-by-data"),
     bad(lambda m: m["d"] > 0, "none of the model's free variables.*Remove", "data"),
     bad(lambda m: pt.constant(1.0) > 0, "constant.*Remove", "constant"),
     bad(lambda m: pt.constant(np.array(True)), "constant.*Remove", "constant-true"),
@@ -78,7 +81,8 @@ def test_constrain_refuses_at_once(model, condition, match):
     assert model.potentials == [] and "ring" not in model.named_vars
 
 
-POTENTIALS = [p for p in BAD if p.id not in ("python-equality", "python-true", "not-a-condition")]
+NOT_IN_A_POTENTIAL = {"python-equality", "python-true", "python-none", "not-a-condition"}
+POTENTIALS = [p for p in BAD if p.id not in NOT_IN_A_POTENTIAL]
 
 
 @pytest.mark.parametrize("condition, match", POTENTIALS)

@@ -77,6 +77,32 @@ def test_two_rollback_steps(transformed):
     assert lp is None or np.isfinite(lp).all()
 
 
+def child_of_a_transformed_variable(c):
+    pm.TruncatedNormal("d", 0, 1, upper=c)
+    return ["b", "d"]
+
+
+def constraint_on_a_transformed_variable(c):
+    rb.constrain("top", c < 1.5)
+    return ["b"]
+
+
+@pytest.mark.parametrize(
+    "make", [child_of_a_transformed_variable, constraint_on_a_transformed_variable]
+)
+def test_variables_of_others_move_with_ours(make):
+    """For a fixed value of its interval transform, c follows its bound b."""
+    with pm.Model() as model:
+        b = pm.Normal("b", initval=-0.5)
+        c = pm.TruncatedNormal("c", 0, 1, lower=b, initval=0.5)
+        names = make(c)
+        step = rb.RollbackHMC([model[name] for name in names], rng=1)
+    log_density, point = model.compile_logp(), model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+        assert np.isfinite(log_density(point))
+
+
 def test_stats_of_two_steps_have_their_own_dimension_or_name():
     """PyMC tells stats of several steps apart; ours are there for each."""
     with pm.Model() as model:

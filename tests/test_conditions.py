@@ -278,6 +278,20 @@ def test_interpreted_sums_of_many_terms():
 def test_data_decide_a_union(container):
     x, data = pt.dvector(), container(np.array([0.0, 1.0]))
     [row] = inequalities(pt.neq(data, 2) | (x > 1) | pt.eq(x, 0))
-    assert is_data(row.slack)
+    assert np.array_equal(compiled(x, row.slack)([-5.0, 5.0]), [np.inf, np.inf])
     with pytest.raises(UnreadableError, match="equality"):
         inequalities(pt.neq(data, 1) | (x > 1) | pt.eq(x, 0))
+
+
+@pytest.mark.parametrize("build", [lambda data: data >= 0, lambda data: ~(data < 0)])
+def test_equal_data_satisfy_a_condition(build):
+    x = pt.dvector()
+    [row] = inequalities(build(pytensor.shared(np.array([0.0, -1.0]))) | (x > 1))
+    assert np.array_equal(row.slack.eval({x: [-5.0, -5.0]}), [np.inf, -6.0])
+
+
+def test_a_union_that_is_decided_keeps_its_shape():
+    x, flag = pt.dvector(), pytensor.shared(np.array(True))
+    first = pt.concatenate([pt.or_(flag, x > 0), x < 1])
+    [row] = inequalities(first | (pt.concatenate([x, x]) > 5))
+    assert np.array_equal(row.slack.eval({x: [-1.0, 2.0]}), [np.inf, np.inf, 2.0, -1.0])

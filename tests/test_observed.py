@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy import stats
 from test_region import compiled, logp, slack
@@ -96,6 +97,83 @@ def test_observed_without_support_constraints():
     assert [c.name for c in rb.read_region(model)] == ["sigma.lower"]
 
 
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
+def test_data_that_change_the_constraints_are_refused(sizes):
+    then, now = (np.full(size, 3.5) for size in sizes)
+    with pm.Model() as model:
+        y = pm.Data("y", then)
+        theta = pm.Normal("theta", 5, 1)
+        pm.Uniform("o", 0, theta, observed=y)
+        step = rb.RollbackHMC(rng=1)
+        step.step(model.initial_point())
+        step.reset_tuning()
+        pm.set_data({"y": now})
+        with pytest.raises(rb.RegionError, match=r"data have changed.*theta.*Make another"):
+            step.step(model.initial_point())
+
+
+def test_a_mask_that_is_not_in_the_density():
+    with pm.Model() as model:
+        free = pm.Data("free", np.array([True, True]))
+        x = pm.Normal("x")
+        pm.CustomDist("y", x, free, logp=unless, observed=np.zeros(2))
+        assert [c.name for c in rb.read_region(model)] == []
+        step = rb.RollbackHMC(rng=1)
+        pm.set_data({"free": np.array([True, False])})
+        with pytest.raises(rb.RegionError, match="data have changed"):
+            step.step(model.initial_point())
+
+
+def unless(value, x, free):
+    return pt.switch(free, 0.0, pt.switch(x > 1, 0.0, -np.inf)) + 0 * value
+
+
+def test_random_data_are_refused():
+    with pm.Model() as model:
+        theta = pm.HalfNormal("theta")
+        batch = pm.Minibatch(np.arange(5.0), batch_size=2)
+        pm.Uniform("y", 0, theta, observed=batch, total_size=5)
+    with pytest.raises(rb.RegionError, match=r"'y'.*Minibatch.*all data"):
+        rb.read_region(model)
+
+
+def censored():
+    u = pm.Normal("u", 1, 1, initval=2.0)
+    pm.Censored("y", pm.Normal.dist(), lower=None, upper=u, observed=[0.2, 0.7])
+
+
+def shifted_uniform():
+    u = pm.Normal("u", 3, 1, initval=3.0)
+    pm.CustomDist(
+        "y", u, dist=lambda u, size: pm.Uniform.dist(0, u, size=size) + 1, observed=[1.2, 1.7]
+    )
+
+
+def shifted_by_a_variable():
+    u = pm.Normal("u")
+    pm.CustomDist(
+        "y", u, dist=lambda u, size: pm.Exponential.dist(1, size=size) - u, observed=[-0.7, 2.0]
+    )
+
+
+@pytest.mark.parametrize("make", [censored, shifted_uniform, shifted_by_a_variable])
+def test_supports_that_pymc_derives(make):
+    """PyMC writes these densities in terms of copies of their parameters; all have u > 0.7."""
+    with pm.Model() as model:
+        make()
+    [joint] = [c for c in rb.read_region(model) if c.kind == "joint"]
+    read, density = compiled(model, [joint.slack]), logp(model)
+    for u in (0.6, 0.8):
+        assert np.all(np.concatenate(read(u=u)) > 0) == np.isfinite(density(u=u)) == (u > 0.7)
+
+
+def test_a_bound_by_one_observation_is_a_bound():
+    with pm.Model() as model:
+        theta = pm.HalfNormal("theta", 5)
+        pm.Uniform("y", 0, theta, observed=1.5)
+    assert rb.read_region(model).walls["theta"].text == "(1.5, inf)"
+
+
 # ------------------------------------------------------------------------------- missing values
 
 
@@ -131,6 +209,20 @@ def test_bounds_of_missing_values_that_move():
     ]
 
 
+def test_missing_values_of_named_dimensions():
+    with pm.Model(coords={"i": range(3)}) as model:
+        pm.Truncated("y", pm.StudentT.dist(4), lower=0, observed=[1.0, np.nan, 2.0], dims="i")
+    assert texts(model) == ["y_unobserved > 0"]
+
+
+@pytest.mark.parametrize("observed", [None, [np.nan]])
+def test_censored_variables_are_refused(observed):
+    with pm.Model() as model:
+        pm.Censored("y", pm.Normal.dist(), lower=0, upper=None, observed=observed)
+    with pytest.raises(rb.RegionError, match=r"'y(_unobserved)?'.*censored.*probability"):
+        rb.read_region(model)
+
+
 def test_missing_values_without_bounds():
     with pm.Model() as model:
         scale = pm.HalfNormal("scale")
@@ -144,7 +236,7 @@ def test_missing_values_without_bounds():
 def test_missing_values_of_a_simplex_are_refused():
     with pm.Model() as model:
         pm.Dirichlet("y", np.ones(3), observed=[0.2, 0.3, np.nan])
-    with pytest.raises(rb.RegionError, match=r"'y_unobserved'.*joint support"):
+    with pytest.raises(rb.RegionError, match=r"'y_unobserved'.*bounded by the observed ones"):
         rb.read_region(model)
 
 

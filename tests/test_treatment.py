@@ -125,3 +125,18 @@ def test_other_uses_of_a_variable_need_its_bound():
         rb.constrain("above", x > 1)
         pm.Normal("y", 0, pt.sqrt(x))
     assert action("x", model) == "barrier"
+
+
+def test_a_tail_that_overflows_unless_it_is_rewritten():
+    with pm.Model() as model:
+        mean = pm.HalfNormal("mean")
+        pm.TruncatedNormal("y", mean, 1, lower=9, observed=[10.0, 11.0])
+    assert action("mean", model) == "barrier"
+
+
+def test_discrete_vectors_beside_a_wall():
+    with pm.Model() as model:
+        count = pm.Poisson("count", 3, shape=3)
+        rate = pm.HalfNormal("rate")
+        pm.Normal("y", count.sum() * rate, 1, observed=3.0)
+    assert action("rate", model) == "barrier"
