@@ -247,13 +247,20 @@ class Density:
         self, y: TensorVariable, support: Support, places: Mapping[TensorVariable, TensorVariable]
     ) -> TensorVariable:
         """Fold coordinates into a support whose bounds depend on values that have places."""
-        given = [b for b in (support.lower, support.upper) if b is not None]
-        placed = iter(clone_replace(self.space.replace(given), places) if given else ())
-        x = fold(y, *(b if b is None else next(placed) for b in (support.lower, support.upper)))
+        x = fold(y, *self._placed_bounds(support, places))
         if support.order is None:
             return x
         x = pt.sort(x, axis=-1)
         return x if support.order == "ascending" else x[..., ::-1]
+
+    def _placed_bounds(
+        self, support: Support, places: Mapping[TensorVariable, TensorVariable]
+    ) -> list[TensorVariable | None]:
+        """Lower and upper bound in terms of the coordinates."""
+        bounds = support.lower, support.upper
+        return [
+            None if b is None else clone_replace(self.space.replace([b]), places)[0] for b in bounds
+        ]
 
     def log_density(self) -> TensorVariable:
         """Gradient of the log density without indicators, and then the log density itself."""
@@ -287,10 +294,8 @@ class Density:
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
         """Energy, reach and slacks (before folding) of a mirrored variable."""
         y = block.take(self.coordinates)
-        given = [b for b in (support.lower, support.upper) if b is not None]
-        placed = iter(self.place(given) if given else ())
-        lower, upper = (None if b is None else next(placed) for b in (support.lower, support.upper))
-        if not given:
+        lower, upper = self._placed_bounds(support, self._places)
+        if not support.bounded:
             return pt.constant(0.0), pt.constant(True), pt.constant([np.inf])
         x = fold(y, lower, upper)
         sharpness = self.sharpness[block.place].reshape(block.shape)
@@ -313,7 +318,7 @@ class Density:
             bounds.append(
                 [
                     bound + pt.zeros_like(coordinate)
-                    for bound in (full_bounds(supports[name]) if name in supports else unbounded)
+                    for bound in (supports[name].full_bounds if name in supports else unbounded)
                 ]
             )
         vectors = [coordinates, [low for low, _ in bounds], [high for _, high in bounds]]
@@ -360,11 +365,3 @@ def _log_jacobian(rv: TensorVariable, transform: Transform | None) -> TensorVari
     if transform is None:
         return pt.constant(0.0)
     return pt.sum(transform.log_jac_det(_forward(rv, transform), *rv.owner.inputs))
-
-
-def full_bounds(support: Support) -> tuple[TensorVariable, TensorVariable]:
-    """Bounds of a variable, infinite where there is none."""
-    return (
-        pt.constant(-np.inf) if support.lower is None else support.lower,
-        pt.constant(np.inf) if support.upper is None else support.upper,
-    )

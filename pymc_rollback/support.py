@@ -86,6 +86,14 @@ class Support:
         """Whether any element has a bound."""
         return self.lower is not None or self.upper is not None
 
+    @property
+    def full_bounds(self) -> tuple[TensorVariable, TensorVariable]:
+        """Both bounds, infinite where there is none."""
+        return (
+            pt.constant(-np.inf) if self.lower is None else self.lower,
+            pt.constant(np.inf) if self.upper is None else self.upper,
+        )
+
     def within(self, sign: int, bound: TensorVariable) -> "Support":
         """The same support, with a further lower (+1) or upper (-1) bound."""
         if sign > 0:

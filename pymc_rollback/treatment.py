@@ -163,10 +163,12 @@ class _Approach:
         self.names = names
         self.order = {name: region.walls[name].order for name in names}
         rvs = [model[name] for name in names]
-        bounds = [_full_bounds(region.walls[name]) for name in names]
+        bounds = [
+            bound + pt.zeros_like(rv) for rv in rvs for bound in region.walls[rv.name].full_bounds
+        ]
         others = [rv for rv in model.free_RVs if rv.name not in names]
         # the others keep their value variables; those of the named ones become x itself
-        places = model.replace_rvs_by_values([*rvs, *(b for pair in bounds for b in pair)])
+        places = model.replace_rvs_by_values([*rvs, *bounds])
         outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
         self._locate = interpreted(model.value_vars, outputs, UNTOUCHED)
         values = [plain[rv.name] for rv in (*rvs, *others)]
@@ -242,14 +244,6 @@ def _one_at_a_time(x: np.ndarray, target: np.ndarray, which: np.ndarray) -> list
     moving = np.flatnonzero(((x != target) & which).ravel())
     chosen = np.random.default_rng(0).permutation(moving)[:MOST_ELEMENTS]
     return [np.where(np.arange(x.size).reshape(x.shape) == i, target, x) for i in chosen]
-
-
-def _full_bounds(support: Support) -> tuple[TensorVariable, TensorVariable]:
-    """Bounds of the shape of the variable, infinite where there is none."""
-    lower = pt.constant(-np.inf) if support.lower is None else support.lower
-    upper = pt.constant(np.inf) if support.upper is None else support.upper
-    like = pt.zeros_like(support.variable)
-    return lower + like, upper + like
 
 
 def _has_transform(model: pm.Model, value: TensorVariable) -> bool:
