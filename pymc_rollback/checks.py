@@ -7,8 +7,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.blocking import DictToArrayBijection
 from pymc.pytensorf import join_nonshared_inputs
+from pytensor.graph.basic import equal_computations
 from pytensor.graph.replace import clone_replace, graph_replace
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor import TensorConstant
 from pytensor.tensor.variable import TensorVariable
 from scipy import sparse
@@ -53,6 +54,26 @@ def check_region(region: Region) -> None:
         if not constraint.affine:
             _check_can_be_met(constraint, slack)
     _check_affine_system(region)
+
+
+def check_same(then: Region, now: Region) -> None:
+    """Raise where data have changed a region, so that what was made for it no longer fits."""
+    before, after = ([c.slack for c in region] for region in (then, now))
+    if len(before) != len(after) or not equal_computations(before, after):
+        raise RegionError(
+            f"The data have changed, and decide other constraints now: {[c.text for c in now]} of "
+            f"{[c.text for c in then]}. Make another RollbackHMC."
+        )
+    inputs = set(graph_inputs(after))
+    resized = [
+        v.name for v, x in then.data.items() if v in inputs and v.get_value().shape != x.shape
+    ]
+    resized += [name for name, x in then.start.items() if x.shape != now.start[name].shape]
+    if resized:
+        raise RegionError(
+            f"The data have changed, and with them the shape of {', '.join(map(str, resized))}. "
+            "Make another RollbackHMC."
+        )
 
 
 def check_potentials(model: pm.Model, potentials: Iterable[TensorVariable]) -> None:

@@ -39,10 +39,11 @@ class UnreadableError(ValueError):
 
 
 class Inequality(NamedTuple):
-    """One inequality ``slack > 0``, elementwise, and how a person would write it."""
+    """One inequality ``slack > 0``, elementwise, how a person would write it, and what it is of."""
 
     slack: TensorVariable
     text: str
+    condition: TensorVariable
 
 
 def constant_value(expression: Variable) -> np.ndarray | None:
@@ -163,7 +164,7 @@ def inequalities(condition: TensorVariable, holds: bool = True) -> list[Inequali
     parts = _conjuncts(condition, holds)
     if parts is not None:
         return [row for part, sign in parts for row in inequalities(part, sign)]
-    return [Inequality(_slack(condition, holds), _text(condition, holds))]
+    return [Inequality(_slack(condition, holds), _text(condition, holds), condition)]
 
 
 def _conjuncts(condition: Variable, holds: bool) -> list[tuple[Variable, bool]] | None:

@@ -164,14 +164,15 @@ def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constrain
                 f"Potential {name!r}: {error}. If there is a slack g(x) that is positive where the "
                 f"potential is finite, give it by hand: RollbackHMC(constraints={{{name!r}: g}})."
             ) from error
-    for row in rows:
+    undecided = [row for row in rows if not _data_decide(model, row)] or rows
+    for row in undecided:
         _require_continuous(model, name, row.slack, row.text)
-    return _named(model, name, rows)
+    return _named(model, name, undecided)
 
 
 def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
     try:
-        return read_support(rv, model.rvs_to_transforms[rv], model.free_RVs)
+        return read_support(rv, model.rvs_to_transforms[rv], model.basic_RVs)
     except UnreadableError as error:
         raise RegionError(
             f"Variable {rv.name!r}: its support cannot be read: {error}. Write the support of its "
@@ -203,7 +204,7 @@ def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
 def _likelihood_rows(model: pm.Model, rv: TensorVariable, data: TensorVariable) -> list[Inequality]:
     part = part_of(rv)
     whole, data = (rv, data) if part is None else (part.whole, part.embed(data, rv.name))
-    _, conditions = split_indicators(log_density(whole, data, model.free_RVs))
+    _, conditions = split_indicators(log_density(whole, data, model.basic_RVs))
     concerned = [c for c in conditions if involves_continuous(model, c)]
     rows = [row for condition in concerned for row in inequalities(condition)]
     rows = [row for row in rows if involves_continuous(model, row.slack)]
@@ -228,12 +229,18 @@ def _given_by_hand(model: pm.Model, name: str, slack: TensorVariable) -> Constra
 def _named(model: pm.Model, name: str, rows: Sequence[Inequality]) -> list[Constraint]:
     """Make joint constraints of rows: ``name`` for one alone, ``name[i]`` for several."""
     names = [name] if len(rows) == 1 else [f"{name}[{i}]" for i in range(len(rows))]
-    return [make_constraint(model, n, "joint", *row) for n, row in zip(names, rows, strict=True)]
+    pairs = zip(names, rows, strict=True)
+    return [make_constraint(model, n, "joint", row.slack, row.text) for n, row in pairs]
 
 
 def _is_true(condition: TensorVariable) -> bool:
     value = constant_value(condition)
     return value is not None and bool(np.all(value))
+
+
+def _data_decide(model: pm.Model, row: Inequality) -> bool:
+    """Whether a condition on the free variables holds by the present data, whatever these are."""
+    return involves_continuous(model, row.condition) and not free_inputs(model, row.slack)
 
 
 def _require_continuous(

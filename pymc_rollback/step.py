@@ -17,9 +17,9 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_rollback.chain import Chain, ChainState, Draw, Place, log_density
+from pymc_rollback.checks import check_same
 from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
-from pymc_rollback.constraints import RegionError
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.region import read_region
@@ -238,22 +238,12 @@ class RollbackHMC(BlockedStep):
 
     def _functions(self) -> Compiled:
         """Compiled functions, made again where data containers have changed."""
-        if self.iteration == 0 and has_changed(self.geometry.density.region.data):
-            self._check_region()
+        region = self.geometry.density.region
+        if self.iteration == 0 and has_changed(region.data):
+            check_same(region, read_region(region.model, self._constraints))
         if self._compiled is None or (self.iteration == 0 and has_changed(self._compiled.data)):
             self._compiled = compile_density(self.geometry.density, self._compile_kwargs)
         return self._compiled
-
-    def _check_region(self) -> None:
-        """Raise where data have changed the constraints, some of which they decide."""
-        then = self.geometry.density.region
-        now = read_region(then.model, self._constraints)
-        texts = [[c.text for c in region] for region in (then, now)]
-        if texts[0] != texts[1]:
-            raise RegionError(
-                f"The data have changed, and with them the constraints: {texts[1]} now, "
-                f"{texts[0]} when RollbackHMC was made. Make another one."
-            )
 
     def step(self, point: PointType) -> tuple[PointType, list[dict[str, Any]]]:
         """Draw the next point of a chain."""

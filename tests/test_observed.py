@@ -97,19 +97,31 @@ def test_observed_without_support_constraints():
     assert [c.name for c in rb.read_region(model)] == ["sigma.lower"]
 
 
-@pytest.mark.parametrize("sizes", [(0, 1), (1, 0)])
-def test_data_that_change_the_constraints_are_refused(sizes):
-    then, now = (np.full(size, 3.5) for size in sizes)
+@pytest.mark.parametrize("then, now", [(0, 1), (1, 0), (2, 3)])
+def test_data_of_another_size_are_refused_where_they_constrain(then, now):
     with pm.Model() as model:
-        y = pm.Data("y", then)
+        y = pm.Data("y", np.full(then, 3.5))
         theta = pm.Normal("theta", 5, 1)
         pm.Uniform("o", 0, theta, observed=y)
         step = rb.RollbackHMC(rng=1)
         step.step(model.initial_point())
         step.reset_tuning()
-        pm.set_data({"y": now})
-        with pytest.raises(rb.RegionError, match=r"data have changed.*theta.*Make another"):
+        pm.set_data({"y": np.full(now, 3.5)})
+        with pytest.raises(rb.RegionError, match=r"data have changed.*Make another"):
             step.step(model.initial_point())
+
+
+def test_data_of_the_same_size_may_change():
+    with pm.Model() as model:
+        y = pm.Data("y", np.array([3.5, 1.0]))
+        theta = pm.Normal("theta", 5, 1, initval=8)
+        pm.Uniform("o", 0, theta, observed=y)
+        step = rb.RollbackHMC(rng=1)
+        pm.set_data({"y": np.array([6.5, 7.0])})
+        point = model.initial_point()
+        for _ in range(50):
+            point, _ = step.step(point)
+            assert point["theta"] > 7
 
 
 def test_a_mask_that_is_not_in_the_density():
@@ -126,6 +138,46 @@ def test_a_mask_that_is_not_in_the_density():
 
 def unless(value, x, free):
     return pt.switch(free, 0.0, pt.switch(x > 1, 0.0, -np.inf)) + 0 * value
+
+
+def in_a_union(flag, x):
+    return ((flag > 0) & (x > 0)) | (x < -1)
+
+
+def in_any(flag, x):
+    return pt.any(pt.stack([(flag > 0) & (x > 0), x < -1]))
+
+
+@pytest.mark.parametrize("condition", [in_a_union, in_any])
+def test_data_that_decided_a_part_of_a_union_may_not_change(condition):
+    with pm.Model():
+        flag, x = pm.Data("flag", 1.0), pm.Normal("x", initval=0.5)
+        rb.constrain("c", condition(flag, x))
+        step = rb.RollbackHMC(rng=1)
+        pm.set_data({"flag": -1.0})
+        with pytest.raises(rb.RegionError, match=r"data have changed.*Make another"):
+            step.step({"x": np.array(-2.0)})
+
+
+def test_data_choose_between_conditions():
+    with pm.Model() as model:
+        flag, x = pm.Data("flag", 1.0), pm.Normal("x")
+        low, high = (pt.switch(c, 0.0, -np.inf) for c in (x > 0, x < 0))
+        pm.Potential("c", pt.switch(flag > 0, low, high))
+    [constraint] = rb.read_region(model)
+    assert constraint.text == "(flag <= 0) or (x > 0)"
+
+
+def test_parameters_that_are_observed():
+    """The model's own z, not a copy: an observed variable in a bound is its data."""
+    with pm.Model() as model:
+        a = pm.Normal("a", initval=0.2)
+        z = pm.Normal("z", a, 2, observed=[0.3, 0.4])
+        pm.Uniform("y", a - z, a + z, observed=[0.1, 0.2])
+    assert [c.text for c in rb.read_region(model)] == [
+        "[0.1, 0.2] >= a - z",
+        "[0.1, 0.2] <= a + z",
+    ]
 
 
 def test_random_data_are_refused():
