@@ -58,7 +58,7 @@ def log_density(
 ) -> TensorVariable:
     """Log density of a variable at a value, given other random variables.
 
-    PyMC copies those where it derives a density, which plain inputs are not.
+    Where PyMC derives a density, it copies those; plain inputs stand for them meanwhile.
     """
     inputs = set(ancestors(variable.owner.inputs)).intersection(given)
     if not inputs:
