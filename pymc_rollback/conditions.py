@@ -77,9 +77,7 @@ def snapshot(expressions: Sequence[Variable]) -> dict[SharedVariable, np.ndarray
 
 def has_changed(data: Mapping[SharedVariable, np.ndarray]) -> bool:
     """Whether data containers hold something else since a snapshot."""
-    return any(
-        not np.array_equal(v.get_value(), x, equal_nan=x.dtype.kind == "f") for v, x in data.items()
-    )
+    return any(not np.array_equal(v.get_value(), x) for v, x in data.items())
 
 
 def interpreted(

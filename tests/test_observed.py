@@ -111,6 +111,17 @@ def test_data_of_another_size_are_refused_where_they_constrain(then, now):
             step.step(model.initial_point())
 
 
+def test_variables_of_another_size_are_refused():
+    with pm.Model(coords={"i": range(2)}) as model:
+        y = pm.Data("y", np.ones(2), dims="i")
+        rate = pm.HalfNormal("rate", dims="i")
+        pm.Normal("o", rate, 1, observed=y, dims="i")
+        step = rb.RollbackHMC(rng=1)
+        pm.set_data({"y": np.ones(3)}, coords={"i": range(3)})
+        with pytest.raises(rb.RegionError, match=r"data have changed.*shape of rate_log__"):
+            step.step(model.initial_point())
+
+
 def test_data_of_the_same_size_may_change():
     with pm.Model() as model:
         y = pm.Data("y", np.array([3.5, 1.0]))
