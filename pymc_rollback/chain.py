@@ -9,7 +9,14 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 
 from pymc_rollback.compiled import Compiled
 from pymc_rollback.geometry import Geometry
-from pymc_rollback.layout import Setting, address_of_generator
+from pymc_rollback.layout import (
+    POSITION,
+    SLOPE,
+    Setting,
+    address_of_generator,
+    new_points,
+    read_point,
+)
 from pymc_rollback.repeat import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.settings import Numbers
 from pymc_rollback.start import Start
@@ -41,11 +48,24 @@ class Place(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A draw, and how it came about."""
+    """A draw, and how it came about.
 
-    position: np.ndarray
-    outcome: Outcome
+    Attributes
+    ----------
+    point, last
+        The draw, and where a trajectory that diverged did so; see :func:`layout.read_point`.
+    outcome
+        What happened along the trajectory.
+    gradients
+        Evaluations of the model since the draw before, whatever they were made for.
+    step_size, setting
+        What the trajectory was run with.
+    """
+
+    point: np.ndarray
     last: np.ndarray
+    outcome: Outcome
+    gradients: int
     step_size: float
     setting: Setting
 
@@ -57,6 +77,7 @@ class ChainState(DataClassState):
     row_lengths: np.ndarray
     warmup: WarmupState
     before: list
+    spent: int
 
 
 class Chain(WithSamplingState):
@@ -68,6 +89,11 @@ class Chain(WithSamplingState):
         The region.
     numbers
         What is given.
+
+    Attributes
+    ----------
+    spent
+        Evaluations of the model since the last draw.
     """
 
     _state_class = ChainState
@@ -78,6 +104,7 @@ class Chain(WithSamplingState):
         self.row_lengths = np.ones(numbers.sharpness.size - geometry.size)
         self.warmup = Warmup(numbers, geometry)
         self.before: list[ChainState] = []
+        self.spent = 0
         self._turned: tuple[np.ndarray, ...] | None = None
         self._moved: tuple[tuple, np.ndarray, np.ndarray] | None = None
 
@@ -97,34 +124,61 @@ class Chain(WithSamplingState):
         """A position inside the region, with first guesses of what is tuned there."""
         start = Start(self.geometry, *place)
         position = start.find(position, rng)
+
+        def log_density(x: np.ndarray) -> float:
+            return read_point(self._evaluate(functions, x, place)).log_density
+
         if disperse:
-            position = start.jitter(position, lambda x: log_density(functions, x, place)[0], rng)
+            position = start.jitter(position, log_density, rng)
         if self.numbers.tunes_metric:
             width = place.upper - place.lower
             between = self.geometry.reflects & np.isfinite(width)
             self.warmup.variances = np.where(between, width**2 / 12, 1.0)
-        self._adjust(functions, position, place, rng)
+        self._adjust(functions, self._evaluate(functions, position, place), place, rng)
         return position
+
+    def enter(
+        self,
+        functions: Compiled,
+        position: np.ndarray,
+        place: Place,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """The point at a position, or at an image of it where coordinates are mirrored."""
+        image = self.geometry.draw_image(position, *place[1:], self.numbers.sharpness, rng)
+        return self._evaluate(functions, image, place)
+
+    def _evaluate(self, functions: Compiled, position: np.ndarray, place: Place) -> np.ndarray:
+        """The point at a position."""
+        self.spent += 1
+        [answer] = functions.model(position, place.others)
+        functions.interrupt.reraise()
+        [point] = new_points(1, position.size)
+        point[POSITION, : position.size] = position
+        point[SLOPE, : answer.size] = answer
+        return point
 
     def draw(
         self,
         functions: Compiled,
-        coordinates: np.ndarray,
+        point: np.ndarray,
         place: Place,
         rng: np.random.Generator,
         tune: bool,
         count: int = 1,
     ) -> list[Draw]:
-        """Run trajectories, and select the next position from each."""
-        image = self.geometry.draw_image(coordinates, *place[1:], self.numbers.sharpness, rng)
+        """Run trajectories, and select the next point from each."""
         repeats = 1 if tune else self.warmup.repeats()
         step_size, length = self.warmup.step_size(tune), self._length(tune)
-        return self._run(functions, image, place, rng, step_size, length, repeats, count)
+        draws = self._run(functions, point, place, rng, step_size, length, repeats, count)
+        draws[0] = draws[0]._replace(gradients=draws[0].gradients + self.spent)
+        self.spent = 0
+        return draws
 
     def _run(
         self,
         functions: Compiled,
-        position: np.ndarray,
+        point: np.ndarray,
         place: Place,
         rng: np.random.Generator,
         step_size: float,
@@ -132,27 +186,28 @@ class Chain(WithSamplingState):
         repeats: int = 1,
         count: int = 1,
     ) -> list[Draw]:
-        """Run trajectories of a given length from a position, which is overwritten."""
+        """Run trajectories of a given length from a point."""
         setting = self._setting(place, step_size)
-        positions, lasts = np.empty((2, count, position.size))
+        points, lasts = (new_points(count, self.geometry.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
         ready(repeat_trajectory)(
             address_of_trajectory(self._trajectory),
             *functions.addresses,
             setting,
-            position,
+            point.copy(),
             step_size,
             length,
             address_of_generator(rng),
             repeats,
-            positions,
+            points,
             lasts,
             outcomes,
         )
         functions.interrupt.reraise()
+        rows = map(as_outcome, outcomes.tolist())
         return [
-            Draw(position, as_outcome(row), last, step_size, setting)
-            for position, row, last in zip(positions, outcomes.tolist(), lasts, strict=True)
+            Draw(point, last, outcome, outcome.steps, step_size, setting)
+            for point, last, outcome in zip(points, lasts, rows, strict=True)
         ]
 
     @property
@@ -169,26 +224,24 @@ class Chain(WithSamplingState):
         return min(depth, EARLY_TREEDEPTH) if tune and self.warmup.is_early else depth
 
     def learn(
-        self,
-        functions: Compiled,
-        draw: Draw,
-        slope: np.ndarray,
-        place: Place,
-        rng: np.random.Generator,
+        self, functions: Compiled, draw: Draw, place: Place, rng: np.random.Generator
     ) -> None:
-        """Tune by what a draw has shown, given the gradient of the log density there."""
+        """Tune by what a draw has shown."""
+        position, _, slope = read_point(draw.point)
         outside = 1.0 - draw.outcome.inside
         rates = draw.outcome.acceptance, outside, draw.outcome.steps
-        if self.warmup.update(draw.position, -slope, *rates):
+        if self.warmup.update(position, -slope, *rates):
             self.before = []
             self.before = [self.sampling_state]
             self.warmup.close_window(*self._reflecting(place))
-            self._adjust(functions, draw.position, place, rng)
+            self._adjust(functions, draw.point, place, rng)
 
     def finish(self) -> None:
         """Stop tuning. A window that has just begun had no time to tune its step size: leave it."""
         if self.before and self.warmup.count < LEAST_WINDOW:
+            spent = self.spent
             self.sampling_state = self.before[0]
+            self.spent = spent
 
     def complaint(self) -> str | None:
         """What is wrong at the end of warm-up, and the remedy; None if nothing."""
@@ -214,14 +267,16 @@ class Chain(WithSamplingState):
         return np.where(np.isnan(self.numbers.sharpness), tuned, self.numbers.sharpness)
 
     def _adjust(
-        self, functions: Compiled, position: np.ndarray, place: Place, rng: np.random.Generator
+        self, functions: Compiled, point: np.ndarray, place: Place, rng: np.random.Generator
     ) -> None:
         """Measure the walls in the present metric, and look for a step size."""
         if self.numbers.tunes_rows:
+            position = read_point(point).position
             self.row_lengths = wall_lengths(self.warmup, self.geometry, position, place.others, rng)
 
         def acceptance(step_size: float) -> float:
-            [draw] = self._run(functions, position.copy(), place, rng, step_size, length=1)
+            [draw] = self._run(functions, point, place, rng, step_size, length=1)
+            self.spent += draw.gradients
             return draw.outcome.acceptance
 
         self.warmup.search_step(acceptance)
@@ -272,12 +327,3 @@ class Chain(WithSamplingState):
             ordered=geometry.runs,
             inner=warmup.inner_steps(step_size),
         )
-
-
-def log_density(
-    functions: Compiled, position: np.ndarray, place: Place
-) -> tuple[float, np.ndarray]:
-    """Log density and its gradient at a position."""
-    [answer] = functions.model(position, place.others)
-    functions.interrupt.reraise()
-    return float(answer[-1]), answer[:-1]

@@ -7,7 +7,7 @@ step methods sample enter as a second vector, not as constants.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
@@ -20,7 +20,7 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.barrier import boundary_term
 from pymc_rollback.constraints import Constraint, Region, free_inputs, value_ancestors
 from pymc_rollback.mirror import fold, image_energy, within_reach
-from pymc_rollback.support import Support
+from pymc_rollback.support import Support, left_open
 from pymc_rollback.treatment import Treatment
 
 LEAST_SHARPNESS = 8.0
@@ -125,7 +125,7 @@ class Density:
         straight = set(self.names) - elsewhere
         return [
             c
-            for c in self.region.joint
+            for c in self.region
             if self.exact
             and c.affine
             and self._concerns(c)
@@ -146,9 +146,24 @@ class Density:
             return moves and constraint not in self.absorbed
         owner = owner_of(constraint.name)
         if owner in self.names:
-            return not self.exact and owner not in self.transformed
+            free = not self.exact and owner not in self.transformed
+            return free or constraint.name in self._open
         # a bound of another step's variable is a wall for ours, unless its transform keeps it
         return moves and self.model.rvs_to_transforms[self.model[owner]] is None
+
+    @cached_property
+    def _open(self) -> set[str]:
+        """Bounds and orders of sampled variables that their coordinates do not see to.
+
+        Those that a transform does not imply, and orders of elements that cannot exchange places.
+        """
+        parts = {
+            name: left_open(self.space.transforms[self.model[name]], self.region.supports[name])
+            for name in self.transformed
+        }
+        walled = (block.name for block, _ in self.walled)
+        parts |= {n: ["order"] for n in walled if self.treatments[n].action != "sort"}
+        return {f"{name}.{part}" for name, found in parts.items() for part in found}
 
     def wall(self, constraint: Constraint) -> str:
         """What keeps trajectories inside a constraint: "reflects", "barrier" or "transform"."""
@@ -165,7 +180,7 @@ class Density:
     @cached_property
     def absorbed(self) -> list[Constraint]:
         """Joint constraints that are no more than a bound of a variable that is kept inside."""
-        walled = {block.name for block, support in self.walled if support.order is None}
+        walled = {block.name for block, _ in self.walled if not self.region.walls[block.name].order}
         joint = (c for c in self.region.joint if c.bound is not None)
         return [c for c in joint if c.bound.variable in walled]
 
@@ -176,12 +191,17 @@ class Density:
 
     @cached_property
     def walled(self) -> list[tuple[Block, Support]]:
-        """Blocks and supports of the variables that are kept inside their bounds and order."""
-        actions = {name: t.action for name, t in self.treatments.items()} if self.exact else {}
+        """Blocks and supports of the variables that are kept inside their bounds and order.
+
+        An order of elements that cannot exchange places is a constraint like any other.
+        """
+        walls, actions = self.region.walls, {}
+        if self.exact:
+            actions = {name: t.action for name, t in self.treatments.items()}
         return [
-            (block, self.region.walls[block.name])
-            for block in self.blocks
-            if actions.get(block.name) in ("barrier", "sort")
+            (b, walls[b.name] if actions[b.name] == "sort" else replace(walls[b.name], order=None))
+            for b in self.blocks
+            if actions.get(b.name) in ("barrier", "sort")
         ]
 
     @cached_property

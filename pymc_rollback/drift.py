@@ -54,7 +54,8 @@ def bounce(state, fixed, i, time):
         x, v = -x, -v
     else:
         x, v = reflect(x + time * v, v, lower, upper)
-    state[POSITION, i], state[MOMENTUM, i], state[VELOCITY, i] = x, v / inverse_mass, 0.0
+    state[POSITION, i], state[MOMENTUM, i] = strictly_between(x, lower, upper), v / inverse_mass
+    state[VELOCITY, i] = 0.0
 
 
 @njit(error_model="numpy")
@@ -108,7 +109,8 @@ def drift_between_planes(state, fixed, planes, turns, time):
     for i in range(n):
         if fixed[PLANAR, i] > 0:
             reach += abs(state[POSITION, i]) + until * abs(state[VELOCITY, i])
-            state[POSITION, i] += until * state[VELOCITY, i]
+            x = state[POSITION, i] + until * state[VELOCITY, i]
+            state[POSITION, i] = strictly_between(x, fixed[LOWER, i], fixed[UPPER, i])
             state[VELOCITY, i] = 0.0
     for j in range(m):
         near = not (slack[j] + until * rate[j] > NEAR * (abs(planes[n, j]) + reach))
@@ -146,6 +148,16 @@ def first_contact(state, fixed, has_bounds, slack, rate, now, until):
         if meets < until and fixed[PLANAR, i] > 0:
             until, plane, bound = meets, -1, i
     return max(until, now), plane, bound
+
+
+@inlined
+def strictly_between(x, lower, upper):
+    """A position, or, where it was rounded onto a bound, the nearest number inside."""
+    if x <= lower:
+        return np.nextafter(lower, np.inf)
+    if x >= upper:
+        return np.nextafter(upper, -np.inf)
+    return x
 
 
 @njit(error_model="numpy")

@@ -131,15 +131,23 @@ class Geometry:
         return mask
 
     @cached_property
+    def exchanging(self) -> list[tuple[str, slice]]:
+        """Runs of coordinates that exchange places when they meet, with their variable's name."""
+        return [
+            (block.name, slice(start, start + block.shape[-1]))
+            for block, support in self.density.reflected
+            if support.order is not None and block.shape[-1] > 0
+            for start in range(block.place.start, block.place.stop, block.shape[-1])
+        ]
+
+    @cached_property
     def runs(self) -> np.ndarray:
         """Start, length and direction of each run of coordinates that is kept in order."""
-        runs = []
-        for block, support in self.density.reflected:
-            if support.order is not None and block.shape[-1] > 0:
-                length = block.shape[-1]
-                direction = 1.0 if support.order == "ascending" else -1.0
-                starts = range(block.place.start, block.place.stop, length)
-                runs += [(start, length, direction) for start in starts]
+        orders = {block.name: support.order for block, support in self.density.reflected}
+        runs = [
+            (run.start, run.stop - run.start, 1.0 if orders[name] == "ascending" else -1.0)
+            for name, run in self.exchanging
+        ]
         return np.array(runs, dtype=float).reshape(-1, 3)
 
     @cached_property

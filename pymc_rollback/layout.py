@@ -21,6 +21,7 @@ inlined = njit(inline="always", error_model="numpy")
 
 VECTOR = types.float64[::1]
 MATRIX = types.float64[:, ::1]
+MATRICES = types.float64[:, :, ::1]
 
 MODEL = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 2)))
 """``model((position, others)) -> (answer,)``: the gradient, then the log density.
@@ -138,8 +139,15 @@ def as_walls(function: Callable) -> Dispatcher:
     return walls
 
 
-POSITION, MOMENTUM, VELOCITY, SLOPE, PUSH = range(5)
-"""Rows of a state. The answers of the model and of the walls fill the last two, to their ends."""
+POSITION, SLOPE, MOMENTUM, VELOCITY, PUSH = range(5)
+"""Rows of a state. The answers of the model and of the walls fill rows from their beginnings.
+
+The first two, a position and what the model says about it, are a *point*: all that one trajectory
+hands to the next, so that no position is evaluated twice.
+"""
+
+BEYOND = 3
+"""Columns of a state besides the coordinates: what model and walls say besides their gradients."""
 
 LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
 """Places in the row of the slope, and three in that of the push."""
@@ -218,6 +226,25 @@ def borrowed(typing_context, setting):
 @njit
 def new_state(position):
     """A state at a position, with everything else to be filled in."""
-    state = np.zeros((5, position.size + 3))
+    state = np.zeros((5, position.size + BEYOND))
     state[POSITION, : position.size] = position
     return state
+
+
+def new_points(count: int, size: int) -> NDArray:
+    """Room for some points of so many coordinates."""
+    return np.zeros((count, 2, size + BEYOND))
+
+
+class Point(NamedTuple):
+    """A position, and the log density and its gradient there."""
+
+    position: NDArray
+    log_density: float
+    slope: NDArray
+
+
+def read_point(point: NDArray) -> Point:
+    """The parts of a point as the kernels have it."""
+    size = point.shape[1] - BEYOND
+    return Point(point[POSITION, :size], float(point[SLOPE, LOG_DENSITY]), point[SLOPE, :size])

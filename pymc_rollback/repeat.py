@@ -7,9 +7,8 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.layout import (
-    LOWER,
+    MATRICES,
     MATRIX,
-    UPPER,
     address_of,
     function_at,
     generator_at,
@@ -19,7 +18,7 @@ from pymc_rollback.trajectory import ADDRESS, STATIC, cached
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)
-REPEATED = types.void(ADDRESS, *STATIC.args[:-3], ADDRESS, types.int64, MATRIX, MATRIX, MATRIX)
+REPEATED = types.void(ADDRESS, *STATIC.args[:-3], ADDRESS, types.int64, MATRICES, MATRICES, MATRIX)
 
 
 @cached
@@ -28,12 +27,12 @@ def repeat_trajectory(
     model_address,
     walls_address,
     setting,
-    position,
+    point,
     step_size,
     length,
     rng_address,
     repeats,
-    positions,
+    points,
     lasts,
     outcomes,
 ):
@@ -43,43 +42,32 @@ def repeat_trajectory(
     ----------
     trajectory_address
         Where the kernel of the trajectories is.
-    model_address, walls_address, setting, position, step_size, length, rng_address
+    model_address, walls_address, setting, point, step_size, length, rng_address
         What it is called with; of the generator, where its bit generator is.
     repeats
         Number of trajectories for each draw.
-    positions, lasts, outcomes
-        Overwritten with the draws, the last positions reached and the outcomes, one a row: sums
-        of counts, means of rates, the greatest depth, and the energy of the last trajectory.
+    points, lasts, outcomes
+        Overwritten with the draws, the last points reached and the outcomes: sums of counts,
+        means of rates, the greatest depth, and the energy of the last trajectory.
     """
     trajectory, rng = trajectory_at(trajectory_address), generator_at(rng_address)
     outcome = np.empty(outcomes.shape[1])
     outcomes[:] = 0.0
-    for k in range(positions.shape[0]):
+    for k in range(points.shape[0]):
         for _ in range(repeats):
             trajectory(
                 model_address,
                 walls_address,
                 setting,
-                position,
+                point,
                 step_size,
                 length,
                 rng,
                 lasts[k],
                 outcome,
             )
-            _keep_inside(position, setting.coordinates)
             _combine(outcomes[k], outcome, repeats)
-        positions[k] = position
-
-
-@inlined
-def _keep_inside(position, fixed):
-    """Move what was rounded onto a bound to the nearest number inside."""
-    for i in range(position.size):
-        if position[i] <= fixed[LOWER, i]:
-            position[i] = np.nextafter(fixed[LOWER, i], np.inf)
-        elif position[i] >= fixed[UPPER, i]:
-            position[i] = np.nextafter(fixed[UPPER, i], -np.inf)
+        points[k] = point
 
 
 @inlined

@@ -128,6 +128,18 @@ def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
     return variances, False
 
 
+def check_exchangeable(variances: np.ndarray, geometry: Geometry) -> None:
+    """Raise where a given metric differs between elements that exchange places."""
+    for name, run in geometry.exchanging:
+        if np.ptp(variances[run]) > 0:
+            given = ", ".join(f"{v:g}" for v in variances[run])
+            raise ValueError(
+                f"metric gives the elements of the ordered variable {name!r} different variances "
+                f"({given}). They exchange places when they meet, as particles of equal mass do. "
+                f"Give them one variance, such as {np.mean(variances[run]):g}."
+            )
+
+
 def require_numbers(numbers: Numbers) -> None:
     """Raise unless all of the paper's numbers are given."""
     missing = [name for name in ("step_size", "n_steps") if getattr(numbers, name) is None]

@@ -16,15 +16,17 @@ from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_rollback.chain import Chain, ChainState, Draw, Place, log_density
+from pymc_rollback.chain import Chain, ChainState, Draw, Place
 from pymc_rollback.checks import check_same
 from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
+from pymc_rollback.layout import read_point
 from pymc_rollback.region import read_region
 from pymc_rollback.settings import (
     Numbers,
+    check_exchangeable,
     check_names,
     check_positive,
     check_whole,
@@ -50,7 +52,7 @@ class RollbackState(StepMethodState):
     judged: bool
     ahead: list
     handed_out: list
-    coordinates: np.ndarray | None
+    point: np.ndarray | None
     place: Place | None
     chain: ChainState
 
@@ -175,6 +177,8 @@ class RollbackHMC(BlockedStep):
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)
+        if variances is not None:
+            check_exchangeable(variances, self.geometry)
         self.numbers = Numbers(
             step_size=None if step_size is None else float(step_size),
             n_steps=None if n_steps is None else int(n_steps),
@@ -204,7 +208,7 @@ class RollbackHMC(BlockedStep):
         self.judged = False
         self.ahead: list[Draw] = []
         self.handed_out: list[np.ndarray] = []
-        self.coordinates = self.place = None
+        self.point = self.place = None
         self._seconds = np.inf
         self.chain = Chain(self.geometry, self.numbers)
 
@@ -260,9 +264,9 @@ class RollbackHMC(BlockedStep):
                 "The log density is not finite at the start of a trajectory. "
                 "Try model.debug() to find the variable."
             )
-        self.coordinates = draw.position
-        *values, difference = functions.leave(draw.position, self.place.others)
-        smooth_logp, slope = log_density(functions, draw.position, self.place)
+        self.point = draw.point
+        position, smooth_logp, _ = read_point(draw.point)
+        *values, difference = functions.leave(position, self.place.others)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
@@ -272,10 +276,10 @@ class RollbackHMC(BlockedStep):
         stats = {
             **self._stats(draw),
             "model_logp": smooth_logp + float(difference),
-            "warning": self._warning(functions, draw, self.place),
+            "warning": self._warning(draw),
         }
         if self.tune and self.numbers.tunes:
-            self.chain.learn(functions, draw, slope, self.place, self.rng)
+            self.chain.learn(functions, draw, self.place, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
@@ -292,23 +296,20 @@ class RollbackHMC(BlockedStep):
         """Take the coordinates from a point; what surrounds them there."""
         geometry = self.geometry
         values = (np.asarray(point[name]) for name in geometry.value_names)
-        self.coordinates, lower, upper = functions.enter(*values)
+        position, lower, upper = functions.enter(*values)
         place = Place(geometry.ravel_others(point), lower, upper)
         if self.iteration == 0 and self.numbers.tunes:
-            self.coordinates = self.chain.begin(
-                functions, self.coordinates, place, self.rng, disperse=self.tune
-            )
+            position = self.chain.begin(functions, position, place, self.rng, disperse=self.tune)
         elif self.iteration == 0:
             geometry.check_start(point)
+        self.point = self.chain.enter(functions, position, place, self.rng)
         return place
 
     def _draw(self, functions: Compiled, several: bool) -> None:
         """Draw once, or several times where that is quick."""
         count = AHEAD if several and self._seconds < AHEAD_SECONDS else 1
         start = time.perf_counter()
-        self.ahead = self.chain.draw(
-            functions, self.coordinates, self.place, self.rng, self.tune, count
-        )
+        self.ahead = self.chain.draw(functions, self.point, self.place, self.rng, self.tune, count)
         self._seconds = (time.perf_counter() - start) / count
 
     @property
@@ -326,7 +327,7 @@ class RollbackHMC(BlockedStep):
             "divergences": self.divergences,
             "energy": outcome.energy,
             "energy_error": outcome.energy_error,
-            "n_steps": outcome.steps,
+            "n_steps": draw.gradients,
             "step_size": draw.step_size,
             "sharpness": self.geometry.typical_sharpness(draw.setting.sharpness),
             "inside": outcome.inside,
@@ -337,11 +338,11 @@ class RollbackHMC(BlockedStep):
             "tune": self.tune,
         }
 
-    def _warning(self, functions: Compiled, draw: Draw, place: Place) -> SamplerWarning | None:
+    def _warning(self, draw: Draw) -> SamplerWarning | None:
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
-            _, slope = log_density(functions, draw.last, place)
-            culprit = self.geometry.blame(draw.last, place.others, slope)
+            position, _, slope = read_point(draw.last)
+            culprit = self.geometry.blame(position, self.place.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
                 f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "

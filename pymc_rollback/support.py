@@ -94,6 +94,11 @@ class Support:
             pt.constant(np.inf) if self.upper is None else self.upper,
         )
 
+    @property
+    def exchangeable(self) -> bool:
+        """Whether elements of an order have the same bounds, so that they can exchange places."""
+        return self.order is not None and all(map(_is_shared, (self.lower, self.upper)))
+
     def within(self, sign: int, bound: TensorVariable) -> "Support":
         """The same support, with a further lower (+1) or upper (-1) bound."""
         if sign > 0:
@@ -189,12 +194,47 @@ def _range(transform: Transform, variable: TensorVariable) -> Range:
 
 
 def _chained_range(transforms: list[Transform], variable: TensorVariable) -> Range:
-    """Range of an increasing elementwise transform of an ordered vector; else unknown."""
+    """Range of an ordered vector under an increasing function of each element; else unknown.
+
+    A function that differs by element, such as an interval transform for several bounds, orders
+    something else than the variable.
+    """
     *outer, inner = (_range(t, variable) for t in transforms)
     increasing = len(outer) == 1 and outer[0].known and outer[0].order is None
     if increasing and outer[0].lower is not None and inner == Range(order=inner.order):
-        return outer[0]._replace(order=inner.order)
+        if _is_shared(outer[0].lower) and _is_shared(outer[0].upper):
+            return outer[0]._replace(order=inner.order)
     return Range(known=False)
+
+
+def _is_shared(bound: TensorVariable | None) -> bool:
+    """Whether a bound is surely the same for all elements along the last axis."""
+    if bound is None or bound.ndim == 0 or bound.type.broadcastable[-1]:
+        return True
+    value = constant_value(bound)
+    return value is not None and bool(np.all(value == value[..., :1]))
+
+
+def left_open(transform: Transform, support: Support) -> list[str]:
+    """What a transform does not see to, of a support's "lower" and "upper" bound and "order"."""
+    found = _range(transform, support.variable)
+    if not found.known:
+        return []
+    bounds = ((support.lower, found.lower), (support.upper, found.upper))
+    kept = [wanted is None or _are_equal(wanted, given) for wanted, given in bounds]
+    kept.append(found.order == support.order)
+    return [
+        part for part, is_kept in zip(("lower", "upper", "order"), kept, strict=True) if not is_kept
+    ]
+
+
+def _are_equal(bound: TensorVariable, other: TensorVariable | None) -> bool:
+    if other is None:
+        return False
+    values = constant_value(bound), constant_value(other)
+    if any(value is None for value in values):
+        return equal_computations([bound], [other])
+    return bool(np.all(values[0] == values[1]))
 
 
 def _density_bounds(

@@ -1,9 +1,9 @@
 """Trajectories, and the selection of the next draw from their states.
 
-Each kernel starts from a position, draws the momentum, and overwrites the position with the next
-draw. Two energies are kept apart: the *dynamics* energy, which the leapfrog conserves, feeds the
-acceptance rate and the divergence check; the *hard* energy, infinite outside the region, feeds the
-selection.
+Each kernel starts from a point (a position, and what the model says about it), draws the momentum,
+and overwrites the point with the next draw: only the steps of the leapfrog cost gradients. Two
+energies are kept apart: the *dynamics* energy, which the leapfrog conserves, feeds the acceptance
+rate and the divergence check; the *hard* energy, infinite outside the region, feeds the selection.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit, types
 
 from pymc_rollback.layout import (
+    BEYOND,
+    MATRIX,
     MOMENTUM,
     POSITION,
     PUSH,
@@ -24,16 +26,16 @@ from pymc_rollback.layout import (
     new_state,
     walls_at,
 )
-from pymc_rollback.leapfrog import (
-    draw_momentum,
-    evaluate_model,
-    evaluate_walls,
-    find_energies,
-    leapfrog,
-)
+from pymc_rollback.leapfrog import draw_momentum, evaluate_walls, find_energies, leapfrog
 
 MOST_ENERGY_ERROR = 1000.0
-"""A trajectory whose dynamics energy rises by more than this has diverged."""
+"""A trajectory over which the dynamics energy differs by more than this has diverged."""
+
+FAR_START = 500.0
+"""Energy above the lowest of a trajectory at which no draw of the target is: a start to come from.
+
+Its weight, exp(-500), is below what any number of draws would show.
+"""
 
 cached = njit(cache=True, error_model="numpy")
 
@@ -82,15 +84,15 @@ def as_outcome(row: list[float]) -> Outcome:
 RNG = types.npy_rng
 ADDRESS = types.intp
 STATIC = types.void(
-    ADDRESS, ADDRESS, SETTING, VECTOR, types.float64, types.int64, RNG, VECTOR, VECTOR
+    ADDRESS, ADDRESS, SETTING, MATRIX, types.float64, types.int64, RNG, MATRIX, VECTOR
 )
 
 
 @inlined
-def _start(model, walls, setting, position, rng):
-    state = new_state(position)
+def _start(walls, setting, point, rng):
+    state = new_state(point[POSITION, : point.shape[1] - BEYOND])
+    _keep(point, state)
     evaluate_walls(walls, setting, state)
-    evaluate_model(model, setting, state)
     draw_momentum(state, setting, rng)
     return state
 
@@ -122,10 +124,22 @@ def _advance(model, walls, setting, state, step_size, reference, tally):
 
 
 @inlined
-def _keep(state, position):
-    """Copy the position of a state; in a loop, as slices count references."""
-    for i in range(position.size):
-        position[i] = state[POSITION, i]
+def _keep(state, point):
+    """Copy the point of a state; in a loop, as slices count references."""
+    for k in range(2):
+        for i in range(point.shape[1]):
+            point[k, i] = state[k, i]
+
+
+@inlined
+def _has_diverged(energy, lowest, highest, reference):
+    """Whether energies spread too far, which is the same from any state that may be a draw.
+
+    Only where the start is far above the lowest energy, as it may be before a chain has arrived,
+    is the rise judged from there.
+    """
+    base = reference if reference - lowest > FAR_START else lowest
+    return not (highest - base < MOST_ENERGY_ERROR) or not np.isfinite(energy)
 
 
 @inlined
@@ -140,7 +154,7 @@ def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
 
 @cached
 def endpoint_trajectory(
-    model_address, walls_address, setting, position, step_size, n_steps, rng, last, outcome
+    model_address, walls_address, setting, point, step_size, n_steps, rng, last, outcome
 ):
     """The paper's sampler: ``n_steps`` leapfrog steps, then accept or reject the end point.
 
@@ -153,18 +167,18 @@ def endpoint_trajectory(
         Where the log density and the walls are.
     setting
         What stays fixed.
-    position
+    point
         Start; overwritten with the draw.
     step_size, n_steps
         Step size and number of steps.
     rng
         The chain's generator.
     last, outcome
-        Overwritten with the last position reached, and with an :class:`Outcome`.
+        Overwritten with the last point reached, and with an :class:`Outcome`.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
     setting = borrowed(setting)
-    state = _start(model, walls, setting, position, rng)
+    state = _start(walls, setting, point, rng)
     tally = _first_tally(state)
     reference, initial = find_energies(state, setting)
     energy, chosen, highest = reference, initial, reference
@@ -173,13 +187,13 @@ def endpoint_trajectory(
         highest = max(highest, energy)
         if not (highest - reference < 2 * MOST_ENERGY_ERROR) or not np.isfinite(energy):
             break
-    last[:] = state[POSITION, : position.size]
+    _keep(state, last)
     diverging = not (highest - max(reference, energy) < MOST_ENERGY_ERROR)
     diverging = diverging or not np.isfinite(energy) or tally[STEPS] < n_steps
     acceptance = 0.0 if diverging or np.isnan(chosen) else min(1.0, np.exp(initial - chosen))
     moved = rng.random() < acceptance
     if moved:
-        position[:] = state[POSITION, : position.size]
+        _keep(state, point)
     else:
         chosen = initial
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
@@ -187,7 +201,7 @@ def endpoint_trajectory(
 
 @cached
 def window_trajectory(
-    model_address, walls_address, setting, position, step_size, n_steps, rng, last, outcome
+    model_address, walls_address, setting, point, step_size, n_steps, rng, last, outcome
 ):
     """``n_steps`` steps, split at random around the start; the draw is selected from all states.
 
@@ -197,13 +211,13 @@ def window_trajectory(
     """
     model, walls = model_at(model_address), walls_at(walls_address)
     setting = borrowed(setting)
-    start = _start(model, walls, setting, position, rng)
+    start = _start(walls, setting, point, rng)
     tally = _first_tally(start)
     reference, initial = find_energies(start, setting)
     lowest = highest = reference
     chosen = initial
     total = -initial
-    draw = position.copy()
+    draw = point.copy()
     moved = diverging = False
     forward = rng.integers(0, n_steps + 1)
     state = start.copy()
@@ -213,9 +227,9 @@ def window_trajectory(
         direction = step_size if k < forward else -step_size
         energy, hard = _advance(model, walls, setting, state, direction, reference, tally)
         lowest, highest = min(lowest, energy), max(highest, energy)
-        if not (highest - lowest < MOST_ENERGY_ERROR) or not np.isfinite(energy):
-            diverging = True
-            last[:] = state[POSITION, : position.size]
+        diverging = _has_diverged(energy, lowest, highest, reference)
+        if diverging:
+            _keep(state, last)
             break
         total = np.logaddexp(total, -hard)
         if rng.random() < np.exp(-hard - total):
@@ -224,7 +238,7 @@ def window_trajectory(
     if diverging:
         chosen, moved = initial, False
     else:
-        position[:] = draw
+        point[:] = draw
     acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
 
@@ -247,52 +261,90 @@ def _has_turned(earlier, later, forward):
 
 @inlined
 def _mark(state, end):
-    """Keep the first rows of a state, its position and momentum."""
-    for k in range(end.shape[0]):
-        for i in range(end.shape[1]):
-            end[k, i] = state[k, i]
+    """Keep what :func:`_has_turned` looks at."""
+    for i in range(end.shape[1]):
+        end[POSITION, i] = state[POSITION, i]
+        end[MOMENTUM, i] = state[MOMENTUM, i]
 
 
 @inlined
-def _checkpoints(leaf):
-    """Lowest and highest checkpoint to compare with an odd leaf; an even one sets the highest.
+def _ones(number):
+    """How many ones the binary form of a number has."""
+    count = 0
+    while number > 0:
+        count += number & 1
+        number >>= 1
+    return count
 
-    A checkpoint is the first leaf of a balanced subtree; there are as many as ones in the binary
-    form of ``leaf // 2``, and the subtrees that an odd leaf ends as trailing ones in that of
-    ``leaf``.
+
+@inlined
+def _ended(leaf):
+    """How many balanced subtrees (of 2, 4, 8, ... leaves) a leaf ends: its trailing ones."""
+    count = 0
+    while leaf & 1:
+        count += 1
+        leaf >>= 1
+    return count
+
+
+@inlined
+def _joins_turn(first, left_last, right_first, last, forward):
+    """Whether two stretches that follow each other turn when they are joined.
+
+    Looked at are the whole, and each of them together with the nearest state of the other.
     """
-    rest, last = leaf >> 1, 0
-    while rest > 0:
-        last += rest & 1
-        rest >>= 1
-    ended, rest = 0, leaf
-    while rest & 1:
-        ended += 1
-        rest >>= 1
-    return last - ended + 1, last
+    return (
+        _has_turned(first, last, forward)
+        or _has_turned(first, right_first, forward)
+        or _has_turned(left_last, last, forward)
+    )
+
+
+@inlined
+def _subtrees_turn(state, leaf, firsts, lasts, forward):
+    """Whether any of the balanced subtrees that a leaf ends has turned; keeps what later ones need.
+
+    Of each subtree the same is asked as of the whole tree, or the tree would not be built from
+    all of its states alike. ``firsts`` has the first leaves of the subtrees that are not yet
+    complete, each the first of several perhaps, so that the one of 2^k leaves that ends at a leaf
+    is the k-th from the end; ``lasts[k]`` the last leaf of the latest left half of 2^k leaves.
+    """
+    ended, newest = _ended(leaf), _ones(leaf >> 1)
+    if ended == 0:
+        _mark(state, firsts[newest])
+    right_first = state
+    for k in range(ended):
+        first = firsts[newest - k]
+        if _joins_turn(first, lasts[k], right_first, state, forward):
+            return True
+        right_first = first
+    _mark(state, lasts[ended])
+    return False
 
 
 @cached
 def doubling_trajectory(
-    model_address, walls_address, setting, position, step_size, max_depth, rng, last, outcome
+    model_address, walls_address, setting, point, step_size, max_depth, rng, last, outcome
 ):
     """Double the trajectory until it turns; the draw is selected from all its states.
 
-    The multinomial No-U-Turn sampler. A half that turns within itself or diverges is given up.
-    Parameters as for :func:`endpoint_trajectory`, with the largest number of doublings in place
-    of ``n_steps``.
+    The multinomial No-U-Turn sampler. A half that turns within itself, or with which the energies
+    spread too far, is given up. Parameters as for :func:`endpoint_trajectory`, with the largest
+    number of doublings in place of ``n_steps``.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
     setting = borrowed(setting)
-    start = _start(model, walls, setting, position, rng)
+    start = _start(walls, setting, point, rng)
     tally = _first_tally(start)
     reference, initial = find_energies(start, setting)
+    lowest = highest = reference
     chosen = initial
     total_weight = -initial
     left, right = start.copy(), start.copy()
-    draw, candidate = position.copy(), position.copy()
-    checkpoints = np.zeros((max_depth + 1, 2, start.shape[1]))
-    far, old_seam, new_seam = np.zeros((3, 2, start.shape[1]))
+    draw, candidate = point.copy(), point.copy()
+    rows, columns = MOMENTUM + 1, start.shape[1]
+    firsts, lasts = np.empty((2, max_depth + 1, rows, columns))
+    far, old_seam, new_seam = np.empty((3, rows, columns))
     moved = diverging = False
     depth = 0
     while depth < max_depth:
@@ -306,9 +358,10 @@ def doubling_trajectory(
         turned = False
         for leaf in range(1 << depth):
             energy, hard = _advance(model, walls, setting, state, direction, reference, tally)
-            if not (energy - reference < MOST_ENERGY_ERROR) or not np.isfinite(energy):
-                diverging = True
-                last[:] = state[POSITION, : position.size]
+            lowest, highest = min(lowest, energy), max(highest, energy)
+            diverging = _has_diverged(energy, lowest, highest, reference)
+            if diverging:
+                _keep(state, last)
                 break
             if hard < np.inf:
                 weight = np.logaddexp(weight, -hard)
@@ -317,12 +370,7 @@ def doubling_trajectory(
                     half_energy = hard
             if leaf == 0:
                 _mark(state, new_seam)
-            lowest, highest = _checkpoints(leaf)
-            if leaf % 2 == 0:
-                _mark(state, checkpoints[highest])
-                continue
-            for k in range(highest, lowest - 1, -1):
-                turned = turned or _has_turned(checkpoints[k], state, forward)
+            turned = _subtrees_turn(state, leaf, firsts, lasts, forward)
             if turned:
                 break
         if turned or diverging:
@@ -332,13 +380,8 @@ def doubling_trajectory(
             draw[:] = candidate
             chosen, moved = half_energy, True
         total_weight = np.logaddexp(total_weight, weight)
-        # the whole, and each half together with the first state of the other
-        if (
-            _has_turned(far, state, forward)
-            or _has_turned(far, new_seam, forward)
-            or _has_turned(old_seam, state, forward)
-        ):
+        if _joins_turn(far, old_seam, new_seam, state, forward):
             break
-    position[:] = draw
+    point[:] = draw
     acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth)

@@ -83,9 +83,7 @@ def choose_treatments(
         elif name in transform:
             treatments[name] = Treatment("transform", "chosen by the user", _transform_of(support))
         else:
-            treatments[name] = Treatment(
-                "sort" if support.order else "barrier", "chosen by the user"
-            )
+            treatments[name] = Treatment(_action(support), "chosen by the user")
             if name not in barrier:
                 doubtful.append(name)
     for name in [name for name in doubtful if name not in sharp]:
@@ -129,11 +127,15 @@ def _transform_of(support: Support) -> Transform | None:
     return support.transform or _default_transform(rv.owner.op, rv)
 
 
+def _action(support: Support) -> str:
+    """Elements of an order exchange places only if they have the same bounds."""
+    return "sort" if support.exchangeable else "barrier"
+
+
 def _judge(support: Support, trouble: str | None) -> Treatment:
     transform = _transform_of(support)
     if trouble is None:
-        action = "sort" if support.order else "barrier"
-        return Treatment(action, "the density stays finite up to the wall")
+        return Treatment(_action(support), "the density stays finite up to the wall")
     if transform is None:
         return Treatment("barrier", f"{trouble}, but there is no transform for it")
     return Treatment("transform", trouble, transform)

@@ -244,7 +244,7 @@ class Warmup(WithSamplingState):
                 self.covariance = self._shrink(self.products / self.count - np.outer(mean, mean))
                 self.root = np.linalg.cholesky(np.linalg.inv(self.covariance))
         gradient = (cross - slope * mean) / np.where(variance > 0, variance, np.inf)
-        self.pull = self._wall_slope(mean, variance, slope, gradient, lower, upper)
+        self.pull = self._share(self._wall_slope(mean, variance, slope, gradient, lower, upper))
         self.window_end *= 2
         self._open_window(self.center)
 
@@ -255,6 +255,14 @@ class Warmup(WithSamplingState):
             run = slice(start, start + length)
             pooled[run] = np.mean(variance[run]) + np.var(self.center[run] + mean[run])
         return pooled
+
+    def _share(self, pull: np.ndarray) -> np.ndarray:
+        """Pull; for coordinates that exchange places one for all of them."""
+        shared = pull.copy()
+        for start, length, _ in self.runs:
+            run = slice(start, start + length)
+            shared[run] = np.mean(pull[run])
+        return shared
 
     def _shrink(self, covariance: np.ndarray) -> np.ndarray:
         """Covariance with the metric's variances and shrunk correlations.

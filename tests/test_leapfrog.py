@@ -28,7 +28,9 @@ from pymc_rollback.layout import (
     as_model,
     as_walls,
     generator_at,
+    new_points,
     new_state,
+    read_point,
 )
 from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, find_energies, leapfrog
 from pymc_rollback.repeat import ready
@@ -148,7 +150,7 @@ def moved(model, walls, fixed, position, momentum, step_size, n):
     run(model, walls, fixed, point, step_size, 0)
     before = energy(point, fixed)
     run(model, walls, fixed, point, step_size, n)
-    q, p = point[:2, : len(position)]
+    q, p = point[POSITION, : len(position)], point[MOMENTUM, : len(position)]
     return q, p, energy(point, fixed) - before
 
 
@@ -287,14 +289,23 @@ def draws(kernel, model, walls, fixed, start, step_size, n_steps, n, seed=1):
     """Successive draws and outcomes."""
     kernel, rng = ready(kernel), np.random.default_rng(seed)
     functions = address_of(model, MODEL), address_of(walls, WALLS)
-    position, outcome = np.array(start, float), np.empty(len(Outcome._fields))
+    point, outcome = first_point(model, start, fixed.others), np.empty(len(Outcome._fields))
     positions, outcomes = [], []
     for _ in range(n):
-        last = position.copy()
-        kernel(*functions, fixed, position, step_size, n_steps, rng, last, outcome)
+        last = point.copy()
+        kernel(*functions, fixed, point, step_size, n_steps, rng, last, outcome)
         outcomes.append(as_outcome(outcome.tolist()))
-        positions.append(position.copy())
+        positions.append(read_point(point).position.copy())
     return np.array(positions), outcomes
+
+
+def first_point(model, position, others=()):
+    """The point at a position."""
+    [point] = new_points(1, len(position))
+    point[POSITION, : len(position)] = position
+    [answer] = model(point[POSITION, : len(position)], np.array(others, float))
+    point[SLOPE, : answer.size] = answer
+    return point
 
 
 def test_window_never_selects_a_state_without_weight():

@@ -6,7 +6,15 @@ import pytensor.tensor as pt
 import pytest
 
 import pymc_rollback as rb
-from pymc_rollback.layout import MODEL, Setting, address_of, address_of_generator, as_model
+from pymc_rollback.layout import (
+    MODEL,
+    POSITION,
+    Setting,
+    address_of,
+    address_of_generator,
+    as_model,
+    new_points,
+)
 from pymc_rollback.repeat import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.trajectory import Outcome, window_trajectory
 from pymc_rollback.warmup import EARLY, EARLY_TREEDEPTH
@@ -97,22 +105,23 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         ordered=np.empty((0, 3)),
         inner=0,
     )
-    rng, position = np.random.default_rng(1), np.array([1.0 + 2 * np.spacing(1.0)])
-    positions, lasts = np.empty((2, 500, 1))
+    rng, [point], points = np.random.default_rng(1), new_points(1, 1), new_points(500, 1)
+    point[POSITION, 0] = 1.0 + 2 * np.spacing(1.0)
     outcomes = np.empty((500, len(Outcome._fields)))
     ready(repeat_trajectory)(
         address_of_trajectory(window_trajectory),
         address_of(flat, MODEL),
         0,
         box,
-        position,
+        point,
         1e-15,
         3,
         address_of_generator(rng),
         1,
-        positions,
-        lasts,
+        points,
+        points.copy(),
         outcomes,
     )
+    positions = points[:, POSITION, 0]
     assert len(np.unique(positions)) == 4
     assert lower < positions.min() and positions.max() < upper
