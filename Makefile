@@ -8,7 +8,7 @@ VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info
 BIN := $(VENV)/bin
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench paper docs clean
+.PHONY: demo test lint bench trust paper docs clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.bench .venv-hopsy/.bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)")
+
+trust: $(VENV)/.bench .venv-hopsy/.bench
+	$(BIN)/python -m trust
 
 paper: $(VENV)/.bench
 	$(BIN)/python -m examples.paper $(if $(ONLY),--only $(ONLY))

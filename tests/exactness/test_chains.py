@@ -1,0 +1,28 @@
+"""Long chains of small models beside a stiff neighbour; error rates are in ``trust.chains``."""
+
+import pytest
+
+from pymc_rollback import chain
+from trust import chains
+from trust.breaks import BREAKS, broken_kernels
+from trust.models import MODELS
+
+
+def farthest(name, draws=50_000):
+    rows = chains.run_chain(name, draws)
+    print(*rows, sep="\n")
+    return max(abs(row.z) for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_long_chains_are_right(name):
+    assert farthest(name) < chains.threshold()
+
+
+@pytest.mark.slow
+def test_control_without_seams_in_subtrees_they_are_not(monkeypatch):
+    seams = next(b for b in BREAKS if b.name == "seams at the top only")
+    kernels = broken_kernels(seams.module, seams.right, seams.wrong)
+    monkeypatch.setattr(chain, "doubling_trajectory", kernels.trajectory.doubling_trajectory)
+    assert farthest("half normals") > 1.5 * chains.threshold()
