@@ -91,7 +91,7 @@ def check_potentials(region: Region, potentials: Iterable[TensorVariable]) -> No
             )
         if values.size:
             raise RegionError(
-                f"Potential {potential.name!r} is {values[0]:g} somewhere, so it is no log density. "
+                f"Potential {potential.name!r} is {values[0]:g} somewhere, as no log density is. "
                 "Look for missing values in its data, and for a logarithm, a root or a quotient "
                 "of something that must be positive: constrain that, rb.constrain(name, g > 0)."
             )

@@ -64,7 +64,8 @@ def natural_domain(expression: Variable) -> list[TensorVariable]:
     arguments = _own_arguments(expression)
     if arguments:
         return [x for x in arguments if not is_positive(x)]
-    return [x for part in node.inputs for x in natural_domain(part)]
+    parts = node.inputs[1:] if is_scalar_op(expression, scalar.Second) else node.inputs
+    return [x for part in parts for x in natural_domain(part)]
 
 
 def _own_arguments(expression: Variable) -> list[TensorVariable]:

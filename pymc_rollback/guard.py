@@ -77,7 +77,7 @@ class Guard:
 
     def _complaint(self, draw: int, point: Mapping[str, np.ndarray], log_density: float) -> str:
         model = self.region.model
-        names = [v.name for v in (*model.basic_RVs, *model.potentials)]
+        names = [v.name for v in (*model.free_RVs, *model.observed_RVs, *model.potentials)]
         smooth = self.region.space({}).smooth_terms
         own = self._evaluate(self._terms(None), point)
         ours = self._evaluate(
@@ -111,7 +111,7 @@ class OneThread:
             return
         if self._owner is not None and self._owner.is_alive():
             raise SamplingError(
-                f"This RollbackHMC is used by the thread {self._owner.name!r}, and a step holds the "
+                f"The thread {self._owner.name!r} uses this RollbackHMC, and a step holds the "
                 f"state of one chain: {caller.name!r} cannot use it, too. Make a RollbackHMC in "
                 "each thread."
             )

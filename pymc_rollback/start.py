@@ -71,9 +71,9 @@ class Start:
         for attempt in range(TRIES):
             noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else 3.0**attempt / 10)
             found = self._descend(self._fold(position + noise))
-            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf))
-            if shortfall > 0:
+            if self._is_inside(found):
                 return found
+            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf, posinf=0.0))
             if shortfall > least:
                 best, least = found, shortfall
         raise SamplingError(self._complaint(best))
