@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pytensor.tensor as pt
 from pymc.exceptions import SamplingError
+from pymc.logprob.utils import ParameterValueError
 from pytensor.compile.mode import Mode
 
 from pymc_rollback.conditions import UNTOUCHED, interpreted
@@ -49,10 +50,12 @@ class Guard:
         """
         if draw not in DUE or not np.isfinite(log_density):
             return
-        # without rewrites more overflows than has to: ask again in doubt
-        if self._agrees(self._quick, point, log_density):
-            return
-        if not self._agrees(self._terms(None), point, log_density):
+        # without rewrites more overflows than has to, and checks raise: ask again in doubt
+        try:
+            agrees = self._agrees(self._quick, point, log_density)
+        except ParameterValueError:
+            agrees = False
+        if not agrees and not self._agrees(self._terms(None), point, log_density):
             raise SamplingError(self._complaint(draw, point, log_density))
 
     @cached_property
@@ -73,7 +76,7 @@ class Guard:
         self, function: Callable, point: Mapping[str, np.ndarray], log_density: float
     ) -> bool:
         terms = self._evaluate(function, point)
-        return bool(abs(np.sum(terms) - log_density) <= ROUNDING * (1 + np.sum(np.abs(terms))))
+        return bool(np.all(_is_close(np.sum(terms), log_density, size=np.sum(np.abs(terms)))))
 
     def _complaint(self, draw: int, point: Mapping[str, np.ndarray], log_density: float) -> str:
         model = self.region.model
@@ -83,7 +86,7 @@ class Guard:
         ours = self._evaluate(
             interpreted(model.value_vars, [smooth[name] for name in names], None), point
         )
-        differ = ~(np.abs(own - ours) <= ROUNDING * (1 + np.abs(own)))
+        differ = ~_is_close(own, ours, size=np.abs(own))
         rows = zip(names, own, ours, differ, strict=True)
         listed = [f"{name!r} is {x:.6g}, not {y:.6g}" for name, x, y, differs in rows if differs]
         return (
@@ -93,6 +96,11 @@ class Guard:
             "only where the term of its name is finite, and data must not change while a chain is "
             "sampled; if it is neither, please report the model."
         )
+
+
+def _is_close(own: np.ndarray, ours: np.ndarray, size: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(own) & (np.abs(own - ours) <= ROUNDING * (1 + size))
 
 
 class OneThread:

@@ -52,7 +52,7 @@ def test_overflow_without_rewrites_is_no_difference():
     with pm.Model() as model:
         x = pm.Normal("x", 800, 1)
         pm.Potential("soft", -pt.log(1 + pt.exp(x)))
-    guard, point = Guard(rb.read_region(model)), {"x": np.array(800.0)}
+    guard, point = Guard(rb.Region(model, {}, ())), {"x": np.array(800.0)}
     assert np.isneginf(guard._evaluate(guard._quick, point)[1])
     guard.check(1, point, -0.5 * np.log(2 * np.pi) - 800)
 
@@ -61,8 +61,7 @@ def test_a_slack_by_hand_that_is_positive_where_the_model_is_not_finite():
     with pm.Model() as model:
         x = pm.Normal("x", initval=-0.5)
         rb.constrain("c", x > 0)
-        step = rb.RollbackHMC(constraints={"c": x + 1}, rng=1)
-        step.stop_tuning()
+        step = rb.RollbackHMC(constraints={"c": -x}, rng=1)
         with pytest.raises(SamplingError, match=r"draw 1 .*'c' is -inf, not 0.*by hand"):
             step.step(model.initial_point())
 
