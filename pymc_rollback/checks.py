@@ -1,11 +1,11 @@
 """Refuse a region that cannot be sampled, before anything is sampled."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.blocking import DictToArrayBijection
+from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.basic import equal_computations
 from pytensor.graph.replace import clone_replace, graph_replace
@@ -21,6 +21,7 @@ from pymc_rollback.constraints import (
     Region,
     RegionError,
     free_inputs,
+    involves_continuous,
     with_plain_inputs,
 )
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
@@ -76,17 +77,42 @@ def check_same(then: Region, now: Region) -> None:
         )
 
 
-def check_potentials(model: pm.Model, potentials: Iterable[TensorVariable]) -> None:
-    """Raise where a Potential is ``-inf`` somewhere but not by an indicator that can be read."""
+def check_potentials(region: Region, potentials: Iterable[TensorVariable]) -> None:
+    """Raise where a Potential is not finite somewhere inside the region."""
     for potential in potentials:
         finite, _ = split_indicators(potential, floor=-NEGLIGIBLE_NATS)
-        if _reaches_minus_infinity(model, finite):
+        values = _not_finite_inside(region, finite)
+        if np.any(np.isneginf(values)):
             raise RegionError(
                 f"Potential {potential.name!r} is -inf somewhere, but not in a form that can be "
                 "read as a condition. Write it as switch(condition, finite, -inf), or give by hand "
                 "a slack g(x) that is positive where it is finite: "
                 f"RollbackHMC(constraints={{{potential.name!r}: g}})."
             )
+        if values.size:
+            raise RegionError(
+                f"Potential {potential.name!r} is {values[0]:g} somewhere, as no log density is. "
+                "Look for missing values in its data, and for a logarithm, a root or a quotient "
+                "of something that must be positive: constrain that, rb.constrain(name, g > 0)."
+            )
+
+
+def _not_finite_inside(region: Region, expression: TensorVariable) -> np.ndarray:
+    """Values of an expression that are not finite, at points inside the region around its start."""
+    if not involves_continuous(region.model, expression):
+        values = np.asarray(region.evaluate([expression], region.start)[0])
+        return values[~np.isfinite(values)]
+    function = _value_function(region.model, region.start, expression)
+    found = [np.empty(0)]
+    for vector in function.points(TRIAL_SCALES):
+        values = np.asarray(function(vector)[0])
+        if not np.all(np.isfinite(values)):
+            point = {**region.start, **function.point(vector)}
+            with np.errstate(all="ignore"):
+                slacks = region.evaluate([c.slack for c in region], point)
+            if all(np.all(slack > 0) for slack in slacks):
+                found.append(values[~np.isfinite(values)].ravel())
+    return np.concatenate(found)
 
 
 def check_densities(region: Region) -> None:
@@ -103,26 +129,24 @@ def check_densities(region: Region) -> None:
         if not any(np.any(np.isneginf(v.data)) for v in constants if v.dtype != "bool"):
             continue
         [finite] = graph_replace([finite], {value: placed})
-        if _reaches_minus_infinity(region.model, finite):
+        if np.any(np.isneginf(_not_finite_inside(region, finite))):
             raise RegionError(
                 f"Variable {name!r}: its density is zero somewhere, but its support cannot be read "
                 "from its distribution. Give it a transform (transform=Interval(lower, upper))."
             )
 
 
-def _reaches_minus_infinity(model: pm.Model, expression: TensorVariable) -> bool:
-    if not free_inputs(model, expression):
-        return False
-    values = _value_function(model, model.initial_point(random_seed=0), expression)
-    return any(np.any(np.isneginf(values(point)[0])) for point in values.points(TRIAL_SCALES))
-
-
 class _ValueFunction:
     """Functions of an expression over the raveled values of its continuous variables."""
 
-    def __init__(self, function: Callable, start: np.ndarray) -> None:
+    def __init__(self, function: Callable, start: Mapping[str, np.ndarray]) -> None:
         self.function = function
-        self.start = start
+        self._joined = DictToArrayBijection.map(start)
+        self.start = self._joined.data
+
+    def point(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The values of the variables, by name."""
+        return DictToArrayBijection.rmap(RaveledVars(vector, self._joined.point_map_info))
 
     def points(self, scales: Iterable[float]) -> Iterable[np.ndarray]:
         rng = np.random.default_rng(0)
@@ -152,9 +176,7 @@ def _value_function(
     [expression], joined = join_nonshared_inputs(start, [expression], inputs)
     margin = pt.dscalar("margin")
     outputs = [expression, *(derive(expression, joined, margin) for derive in derived)]
-    return _ValueFunction(
-        interpreted([joined, margin], outputs), DictToArrayBijection.map(start).data
-    )
+    return _ValueFunction(interpreted([joined, margin], outputs), start)
 
 
 def _sum_gradient(

@@ -10,18 +10,26 @@ from pymc.pytensorf import compile as pymc_compile
 from pymc.pytensorf import constant_fold
 from pytensor.compile.mode import OPT_MINIMUM, Mode
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.traversal import graph_inputs, toposort
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.traversal import graph_inputs
 from pytensor.link.vm import VMLinker
-from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic as scalar
-from pytensor.tensor.basic import Alloc, Join, MakeVector
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.basic import Join, MakeVector
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.math import All, Any, Prod
-from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.domains import natural_domain, without_functions
+from pymc_rollback.graphs import (
+    constant_value,
+    is_data,
+    is_identity,
+    is_op,
+    is_scalar_op,
+    is_switch,
+    present_value,
+)
 from pymc_rollback.readable import readable
 
 UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
@@ -30,43 +38,22 @@ UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
 MOST_OPERANDS = 31
 """Inputs of an elementwise Op that Python can run: NumPy's universal functions have 32 operands."""
 
-SHAPE_OPS = (DimShuffle, Reshape, SpecifyShape, Alloc, CheckAndRaise)
-"""Ops that move or repeat the elements of their first input and do not change them."""
-
 
 class UnreadableError(ValueError):
     """A condition that cannot be turned into slacks."""
 
 
 class Inequality(NamedTuple):
-    """One inequality ``slack > 0``, elementwise, how a person would write it, and what it is of."""
+    """One inequality ``slack > 0``, elementwise.
+
+    How a person would write it, the condition that it comes from, and what a log density falls to
+    where it fails.
+    """
 
     slack: TensorVariable
     text: str
     condition: TensorVariable
-
-
-def constant_value(expression: Variable) -> np.ndarray | None:
-    """Value of an expression of constants; None where anything else enters."""
-    if isinstance(expression, Constant):
-        return np.asarray(expression.data)
-    if not all(isinstance(v, Constant) for v in graph_inputs([expression])):
-        return None
-    return present_value(expression)
-
-
-def present_value(expression: Variable) -> np.ndarray:
-    """Present value of an expression of data, node by node: compiling it would take long."""
-    storage = {v: [_held_by(v)] for v in graph_inputs([expression])}
-    for node in toposort([expression]):
-        storage |= {v: [None] for v in node.outputs}
-        ready = {v: [v not in node.outputs] for v in (*node.inputs, *node.outputs)}
-        node.op.make_thunk(node, storage, ready, [], impl="py")()
-    return np.asarray(storage[expression][0])
-
-
-def _held_by(data: Variable) -> np.ndarray:
-    return data.data if isinstance(data, Constant) else data.get_value()
+    level: float = -np.inf
 
 
 def snapshot(expressions: Sequence[Variable]) -> dict[SharedVariable, np.ndarray]:
@@ -101,48 +88,19 @@ def joined(node: Apply) -> list[Variable]:
     return node.inputs if hasattr(node.op, "axis") else node.inputs[1:]
 
 
-def is_data(expression: Variable) -> bool:
-    """Whether an expression is made of constants and data containers only."""
-    return all(
-        isinstance(v, Constant)
-        or (isinstance(v, SharedVariable) and isinstance(v.type, TensorType))
-        for v in graph_inputs([expression])
-    )
+def conjuncts(condition: TensorVariable) -> list[TensorVariable]:
+    """Conditions that all hold exactly where one does, and are no conjunctions themselves."""
+    return [
+        part if holds else pt.invert(pt.cast(part, "bool"))
+        for part, holds in _leaves(condition, True)
+    ]
 
 
-def is_scalar_op(expression: Variable, *kinds: type) -> bool:
-    """Whether an expression is the result of an elementwise Op of these kinds."""
-    node = expression.owner
-    return (
-        node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, kinds)
-    )
-
-
-def is_op(expression: Variable, *kinds: type) -> bool:
-    """Whether an expression is the result of an Op of these kinds."""
-    return expression.owner is not None and isinstance(expression.owner.op, kinds)
-
-
-def _op_name(expression: Variable) -> str:
-    """Name of the Op's class, for Ops whose module differs between PyTensor versions."""
-    return "" if expression.owner is None else type(expression.owner.op).__name__
-
-
-def is_switch(term: Variable) -> bool:
-    """Whether an expression chooses between two others."""
-    return is_scalar_op(term, scalar.Switch) or (
-        _op_name(term) == "IfElse" and len(term.owner.outputs) == 1
-    )
-
-
-def is_identity(expression: Variable) -> bool:
-    """Whether an expression has the elements of its first input, moved or repeated at most."""
-    node = expression.owner
-    return node is not None and (
-        isinstance(node.op, SHAPE_OPS)
-        or _op_name(expression) == "ViewOp"
-        or is_scalar_op(expression, scalar.Cast, scalar.Identity)
-    )
+def _leaves(condition: Variable, holds: bool) -> list[tuple[Variable, bool]]:
+    parts = _conjuncts(condition, holds)
+    if parts is None:
+        return [(condition, holds)]
+    return [leaf for part, sign in parts for leaf in _leaves(part, sign)]
 
 
 def inequalities(condition: TensorVariable, holds: bool = True) -> list[Inequality]:
@@ -159,10 +117,13 @@ def inequalities(condition: TensorVariable, holds: bool = True) -> list[Inequali
     holds
         Whether the condition (True) or its negation (False) is to hold.
     """
-    parts = _conjuncts(condition, holds)
-    if parts is not None:
-        return [row for part, sign in parts for row in inequalities(part, sign)]
-    return [Inequality(_slack(condition, holds), _text(condition, holds), condition)]
+    rows = []
+    for leaf, sign in _leaves(condition, holds):
+        arguments = natural_domain(leaf) if sign and is_scalar_op(leaf, *_COMPARISONS) else []
+        rows += [row for argument in arguments for row in inequalities(argument > 0)]
+        slack = _defined_slack(leaf) if arguments else _slack(leaf, sign)
+        rows.append(Inequality(slack, _text(leaf, sign), leaf))
+    return rows
 
 
 def _conjuncts(condition: Variable, holds: bool) -> list[tuple[Variable, bool]] | None:
@@ -230,9 +191,12 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     if node is None or (is_data(condition) and condition.dtype == "bool"):
         return _constant_slack(condition, holds)
     if is_scalar_op(condition, *_COMPARISONS):
-        left, right = (pt.cast(side, "float64") for side in node.inputs)
-        greater = (_COMPARISONS[type(node.op.scalar_op)] > 0) == holds
-        return left - right if greater else right - left
+        arguments = natural_domain(condition)
+        if not arguments:
+            return _difference(condition, *node.inputs, holds)
+        # where it has no value a comparison fails, and its negation holds
+        slack = reduce(pt.minimum, [_defined_slack(condition), *map(_positive_slack, arguments)])
+        return slack if holds else -slack
     if is_scalar_op(condition, scalar.Invert):
         return _slack(node.inputs[0], not holds)
     product = is_scalar_op(condition, scalar.Mul) and is_indicator(condition)
@@ -266,6 +230,28 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     return _constant_slack(condition, holds)
 
 
+def _difference(
+    condition: Variable, left: Variable, right: Variable, holds: bool = True
+) -> TensorVariable:
+    greater = (_COMPARISONS[type(condition.owner.op.scalar_op)] > 0) == holds
+    left, right = (pt.cast(side, "float64") for side in (left, right))
+    return left - right if greater else right - left
+
+
+def _defined_slack(comparison: Variable) -> TensorVariable:
+    """Slack of a comparison; beyond its natural domain, the (negative) slack of that."""
+    slack = _difference(comparison, *without_functions(*comparison.owner.inputs))
+    arguments = natural_domain(slack)
+    if not arguments:
+        return slack
+    inside = reduce(pt.minimum, map(_positive_slack, arguments))
+    return pt.switch(inside > 0, slack, inside)
+
+
+def _positive_slack(argument: TensorVariable) -> TensorVariable:
+    return _slack(argument > 0, True)
+
+
 def _is_decided(condition: Variable, holds: bool) -> bool:
     """Whether the present data alone make a condition hold."""
     node = condition.owner
@@ -284,6 +270,11 @@ def _constant_slack(condition: Variable, holds: bool) -> TensorVariable:
     if condition.dtype != "bool" or not is_data(condition):
         raise UnreadableError(f"`{readable(condition)}` is not a comparison")
     return pt.switch(condition if holds else pt.invert(condition), np.inf, -np.inf)
+
+
+def written(condition: Variable) -> str:
+    """A condition as a person would write it."""
+    return _text(condition, True)
 
 
 _SYMBOLS = {scalar.LT: "<", scalar.LE: "<=", scalar.GT: ">", scalar.GE: ">="}

@@ -15,12 +15,10 @@ from pytensor.gradient import NullType
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
-from pytensor.scalar.basic import Second
-from pytensor.tensor.elemwise import Elemwise
-from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.conditions import constant_value, interpreted, is_data
+from pymc_rollback.conditions import interpreted
+from pymc_rollback.graphs import constant_value, is_data, value_ancestors
 from pymc_rollback.readable import readable
 from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
@@ -56,6 +54,9 @@ class Constraint:
         Whether the slack is affine in the free variables.
     bound
         The bound that it puts on one variable, where it is no more than that.
+    level
+        What the log density falls to where it fails: ``-inf``, or the finite penalty of a
+        Potential that is read as a wall.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Constraint:
     text: str
     affine: bool
     bound: Bound | None = None
+    level: float = -np.inf
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ class Region:
         own = self.model.rvs_to_transforms
         changed = {rv: transform for rv, transform in given.items() if transform is not own[rv]}
         if not any(space.changed == changed for space in self._spaces):
-            self._spaces.append(ValueSpace(self.model, changed))
+            unread = [s.variable for s in self.supports.values() if s.keeps is not None]
+            self._spaces.append(ValueSpace(self.model, changed, unread))
         return next(space for space in self._spaces if space.changed == changed)
 
     @cached_property
@@ -157,16 +160,16 @@ class Region:
 
 
 def make_constraint(
-    model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
+    model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str, level: float = -np.inf
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
-    slack = _with_data(model, slack)
+    slack = with_data(model, slack)
     rows = pt.cast(slack, "float64").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
-    return Constraint(name, kind, rows, text, is_affine(model, rows), bound)
+    return Constraint(name, kind, rows, text, is_affine(model, rows), bound, level)
 
 
-def _with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
+def with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
     """Put data in place of observed variables; free ones that depend on these stay themselves."""
     inputs = value_ancestors(slack, blockers=model.free_RVs)
     data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs if rv in inputs}
@@ -224,21 +227,6 @@ def free_inputs(model: pm.Model, expression: Variable) -> list[TensorVariable]:
     """Free random variables that an expression depends on directly."""
     inputs = value_ancestors(expression, blockers=model.basic_RVs)
     return [rv for rv in model.free_RVs if rv in inputs]
-
-
-def value_ancestors(expression: Variable, blockers: Sequence[Variable] = ()) -> set[Variable]:
-    """Ancestors that an expression depends on by their values, not by their shapes alone."""
-    pending, seen = [expression], set()
-    while pending:
-        v = pending.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        if v.owner is None or v in blockers or isinstance(v.owner.op, Shape | Shape_i):
-            continue
-        fills = isinstance(v.owner.op, Elemwise) and isinstance(v.owner.op.scalar_op, Second)
-        pending += v.owner.inputs[1:] if fills else v.owner.inputs
-    return seen
 
 
 def with_plain_inputs(

@@ -12,6 +12,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import (
     boolean_test,
+    conjuncts,
     constant_value,
     is_data,
     is_identity,
@@ -22,15 +23,25 @@ from pymc_rollback.conditions import (
     joined,
 )
 
-NEGLIGIBLE_NATS = 30.0
-"""A drop of this many nats is read as a drop to ``-inf``."""
+NEGLIGIBLE_NATS = 1e5
+"""A drop of this many nats is read as a drop to ``-inf``: no data weigh as much."""
+
+
+class Indicator(NamedTuple):
+    """A condition, and what it adds to a log density where it fails."""
+
+    condition: TensorVariable
+    level: float = -np.inf
 
 
 class Split(NamedTuple):
-    """A log density without its indicators, and the conditions of those indicators."""
+    """A log density without its indicators, and those indicators.
+
+    None of the conditions is a conjunction of others.
+    """
 
     finite: TensorVariable
-    conditions: list[TensorVariable]
+    indicators: list[Indicator]
 
 
 def split_indicators(log_density: TensorVariable, floor: float = -np.inf) -> Split:
@@ -48,7 +59,11 @@ def split_indicators(log_density: TensorVariable, floor: float = -np.inf) -> Spl
     floor
         The largest constant that is read as ``-inf``.
     """
-    return _split(log_density, 1.0, floor)
+    finite, indicators = _split(log_density, 1.0, floor)
+    return Split(
+        finite,
+        [Indicator(part, level) for whole, level in indicators for part in conjuncts(whole)],
+    )
 
 
 def _split(term: TensorVariable, scale: float, floor: float) -> Split:
@@ -60,7 +75,8 @@ def _split(term: TensorVariable, scale: float, floor: float) -> Split:
     if abs(scale) >= -floor and is_indicator(term):
         holds = scale > 0  # a penalty of `scale` for each 0, or of `-scale` for each 1
         return Split(
-            pt.full_like(term, float(holds), dtype="floatX"), [term if holds else pt.eq(term, 0)]
+            pt.full_like(term, float(holds), dtype="floatX"),
+            [Indicator(term if holds else pt.eq(term, 0), -abs(scale))],
         )
     if is_scalar_op(term, scalar.Log) and scale > 0:
         return _split_log(term, floor)
@@ -70,11 +86,11 @@ def _split(term: TensorVariable, scale: float, floor: float) -> Split:
     parts = [
         _split(x, s, floor) if s else Split(x, []) for x, s in zip(node.inputs, scales, strict=True)
     ]
-    conditions = [c for part in parts for c in part.conditions]
-    if not conditions:
+    indicators = [indicator for part in parts for indicator in part.indicators]
+    if not indicators:
         return Split(term, [])
     rebuilt = node.clone_with_new_inputs([part.finite for part in parts], strict=False)
-    return Split(_like(rebuilt.outputs[0], term), conditions)
+    return Split(_like(rebuilt.outputs[0], term), indicators)
 
 
 def _spine_scales(term: TensorVariable, scale: float) -> list[float]:
@@ -129,15 +145,16 @@ def _split_switch(term: TensorVariable, scale: float, floor: float) -> Split:
         if _falls(branch, other, scale, floor):
             inner = _split(other, scale, floor)
             own = condition if holds else pt.invert(pt.cast(condition, "bool"))
-            return Split(_like(inner.finite, term), [own, *inner.conditions])
+            level = float(np.max(scale * constant_value(branch)))
+            return Split(_like(inner.finite, term), [Indicator(own, level), *inner.indicators])
     split_yes, split_no = _split(yes, scale, floor), _split(no, scale, floor)
-    if not (split_yes.conditions or split_no.conditions):
+    if not (split_yes.indicators or split_no.indicators):
         return Split(term, [])
     condition = pt.cast(condition, "bool")
     return Split(
         _like(pt.switch(condition, split_yes.finite, split_no.finite), term),
-        [pt.or_(pt.invert(condition), c) for c in split_yes.conditions]
-        + [pt.or_(condition, c) for c in split_no.conditions],
+        [Indicator(pt.or_(pt.invert(condition), c), level) for c, level in split_yes.indicators]
+        + [Indicator(pt.or_(condition, c), level) for c, level in split_no.indicators],
     )
 
 
@@ -147,12 +164,12 @@ def _split_guard(term: TensorVariable, scale: float, floor: float) -> Split:
     holds = _holds_almost_everywhere(condition, True)
     typical, other = (yes, no) if holds else (no, yes)
     if _falls(typical, other, scale, floor):
-        return Split(term, [pt.invert(condition) if holds else condition])
+        return Split(term, [Indicator(pt.invert(condition) if holds else condition)])
     inner = _split(typical, scale, floor)
-    if not inner.conditions:
+    if not inner.indicators:
         return Split(term, [])
     branches = (inner.finite, no) if holds else (yes, inner.finite)
-    return Split(_like(pt.switch(condition, *branches), term), inner.conditions)
+    return Split(_like(pt.switch(condition, *branches), term), inner.indicators)
 
 
 def _holds_almost_everywhere(condition: Variable, holds: bool) -> bool:
@@ -186,14 +203,14 @@ def _split_log(term: TensorVariable, floor: float) -> Split:
     """Indicators in ``log(c)``, ``log(switch(c, a, 0))`` and logs of products of these."""
     [inner] = term.owner.inputs
     if is_indicator(inner):
-        return Split(pt.zeros_like(term), [inner])
+        return Split(pt.zeros_like(term), [Indicator(inner)])
     if is_scalar_op(inner, scalar.Mul):
         return _split(pt.add(*map(pt.log, inner.owner.inputs)), 1, floor)
     if is_identity(inner):
         moved = _split(pt.log(inner.owner.inputs[0]), 1, floor)
         return (
-            Split(_like(moved.finite, term), moved.conditions)
-            if moved.conditions
+            Split(_like(moved.finite, term), moved.indicators)
+            if moved.indicators
             else Split(term, [])
         )
     if is_switch(inner):
@@ -201,8 +218,8 @@ def _split_log(term: TensorVariable, floor: float) -> Split:
         logs = [pt.log(pt.cast(branch, "floatX")) for branch in branches]
         pushed = _split(pt.switch(pt.cast(condition, "bool"), *logs), 1, floor)
         return (
-            Split(_like(pushed.finite, term), pushed.conditions)
-            if pushed.conditions
+            Split(_like(pushed.finite, term), pushed.indicators)
+            if pushed.indicators
             else Split(term, [])
         )
     return Split(term, [])

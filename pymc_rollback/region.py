@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.data import MinibatchOp
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.account import ImpossibleError, require_data
 from pymc_rollback.checks import check_densities, check_potentials, check_region
 from pymc_rollback.conditions import (
     Inequality,
     UnreadableError,
-    constant_value,
     inequalities,
-    is_data,
-    present_value,
     snapshot,
 )
 from pymc_rollback.constraints import (
@@ -33,8 +34,9 @@ from pymc_rollback.constraints import (
     involves_continuous,
     is_continuous,
     make_constraint,
-    value_ancestors,
+    with_data,
 )
+from pymc_rollback.graphs import is_data, is_true, present_value, value_ancestors
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
 from pymc_rollback.parts import log_density, part_of
 from pymc_rollback.readable import readable
@@ -69,10 +71,13 @@ def read_region(
     model = pm.modelcontext(model)
     by_hand = dict(constraints or {})
     supports = {rv.name: _read_support(model, rv) for rv in model.free_RVs if is_continuous(rv)}
+    for rv in model.basic_RVs:
+        _refuse_minibatch(f"Variable {rv.name!r}", [rv, model.rvs_to_values[rv]])
     read = [potential for potential in model.potentials if potential.name not in by_hand]
     joint = [row for potential in read for row in read_potential(model, potential)]
     joint += [_given_by_hand(model, name, slack) for name, slack in by_hand.items()]
-    likelihoods = [rv for rv in model.observed_RVs if rv.name not in by_hand]
+    discrete = [rv for rv in model.free_RVs if not is_continuous(rv)]
+    likelihoods = [rv for rv in (*model.observed_RVs, *discrete) if rv.name not in by_hand]
     joint += [row for rv in likelihoods for row in _read_likelihood(model, rv)]
     for name, support in supports.items():
         joint += _named(model, f"{name}.support", support.joint)
@@ -80,7 +85,7 @@ def read_region(
     data = snapshot([*model.basic_RVs, *model.potentials, *observed])
     region = Region(model, supports, tuple(joint), data)
     check_region(region)
-    check_potentials(model, read)
+    check_potentials(region, read)
     check_densities(region)
     return region
 
@@ -120,6 +125,8 @@ def constrain(
     ['sum(x**2) < 2']
     """
     model = pm.modelcontext(model)
+    if not isinstance(name, str) or not name.strip():
+        raise RegionError(f"name={name!r}: a constraint needs a name, such as 'disk'.")
     full_name, root = model.name_for(name), model.root
     if full_name in model.named_vars:
         raise RegionError(
@@ -151,14 +158,14 @@ def constrain(
 def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constraint]:
     """Joint constraints of the indicators in one Potential."""
     name = potential.name
-    _, conditions = split_indicators(potential, floor=-NEGLIGIBLE_NATS)
+    _refuse_minibatch(f"Potential {name!r}", [potential])
     rows = []
-    for condition in conditions:
-        if free_inputs(model, potential) and _is_true(condition):
+    for condition, level in split_indicators(potential, floor=-NEGLIGIBLE_NATS).indicators:
+        if free_inputs(model, potential) and is_true(condition):
             continue  # a guard of constant parameters in a log density used as a Potential
         _require_continuous(model, name, condition)
         try:
-            rows += inequalities(condition)
+            rows += [row._replace(level=level) for row in inequalities(condition)]
         except UnreadableError as error:
             raise RegionError(
                 f"Potential {name!r}: {error}. If there is a slack g(x) that is positive where the "
@@ -173,6 +180,10 @@ def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constrain
 def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
     try:
         return read_support(rv, model.rvs_to_transforms[rv], model.basic_RVs)
+    except ImpossibleError as error:
+        raise RegionError(
+            f"Variable {rv.name!r}: {error}. Correct the data in its distribution."
+        ) from error
     except UnreadableError as error:
         raise RegionError(
             f"Variable {rv.name!r}: its support cannot be read: {error}. Write the support of its "
@@ -181,20 +192,22 @@ def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
 
 
 def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
-    """Constraints that the support of an observed variable puts on the free ones."""
-    data = model.rvs_to_values[rv]
-    if rvs_in_graph([data]):
-        raise RegionError(
-            f"Observed variable {rv.name!r} has random data (a Minibatch), and so a log density "
-            "that changes from step to step. Give it all data."
-        )
+    """Constraints that the support of an observed or discrete variable puts on the others."""
+    observed = rv in model.observed_RVs
+    kind = "Observed variable" if observed else "Variable"
+    data = model.rvs_to_values[rv] if observed else rv
     if is_data(data) and present_value(data).size == 0:
         return []
     try:
         rows = _likelihood_rows(model, rv, data)
+    except ImpossibleError as error:
+        raise RegionError(
+            f"{kind} {rv.name!r}: {error}. Correct the data, or choose a distribution that has "
+            "them in its support."
+        ) from error
     except UnreadableError as error:
         raise RegionError(
-            f"Observed variable {rv.name!r}: its support cannot be read: {error}. If there is a "
+            f"{kind} {rv.name!r}: its support cannot be read: {error}. If there is a "
             "slack g(x) that is positive where its log density is finite, give it by hand: "
             f"RollbackHMC(constraints={{{rv.name!r}: g}})."
         ) from error
@@ -204,7 +217,12 @@ def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
 def _likelihood_rows(model: pm.Model, rv: TensorVariable, data: TensorVariable) -> list[Inequality]:
     part = part_of(rv)
     whole, data = (rv, data) if part is None else (part.whole, part.embed(data, rv.name))
-    _, conditions = split_indicators(log_density(whole, data, model.basic_RVs))
+    value = rv.type(name=rv.name) if data is rv else data
+    indicators = split_indicators(log_density(whole, value, model.basic_RVs)).indicators
+    conditions = [graph_replace(c, {value: data}, strict=False) for c, _ in indicators]
+    for condition in conditions:
+        if not free_inputs(model, condition):
+            require_data(with_data(model, condition), rv.name, data, part and part.where)
     concerned = [c for c in conditions if involves_continuous(model, c)]
     rows = [row for condition in concerned for row in inequalities(condition)]
     rows = [row for row in rows if involves_continuous(model, row.slack)]
@@ -230,12 +248,15 @@ def _named(model: pm.Model, name: str, rows: Sequence[Inequality]) -> list[Const
     """Make joint constraints of rows: ``name`` for one alone, ``name[i]`` for several."""
     names = [name] if len(rows) == 1 else [f"{name}[{i}]" for i in range(len(rows))]
     pairs = zip(names, rows, strict=True)
-    return [make_constraint(model, n, "joint", row.slack, row.text) for n, row in pairs]
+    return [make_constraint(model, n, "joint", row.slack, row.text, row.level) for n, row in pairs]
 
 
-def _is_true(condition: TensorVariable) -> bool:
-    value = constant_value(condition)
-    return value is not None and bool(np.all(value))
+def _refuse_minibatch(name: str, terms: Sequence[Variable]) -> None:
+    if any(isinstance(v.owner.op, MinibatchOp) for v in ancestors(terms) if v.owner):
+        raise RegionError(
+            f"{name} depends on a Minibatch, and so has a log density that changes from step to "
+            "step. Give it all data."
+        )
 
 
 def _data_decide(model: pm.Model, row: Inequality) -> bool:

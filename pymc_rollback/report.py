@@ -11,8 +11,9 @@ from pytensor.tensor.variable import TensorVariable
 from rich.console import Console, Group
 from rich.table import Table
 
-from pymc_rollback.density import Density
+from pymc_rollback.density import Density, owner_of
 from pymc_rollback.region import read_region
+from pymc_rollback.settings import check_choices
 from pymc_rollback.treatment import choose_treatments
 
 
@@ -29,7 +30,11 @@ class VariableRow:
 
 @dataclass(frozen=True)
 class ConstraintRow:
-    """One constraint: its inequality and rows, what it does, its least slack at the start."""
+    """One constraint.
+
+    Its inequality and rows, what it does, its least slack at the start, and what the log density
+    falls to where it fails.
+    """
 
     name: str
     inequality: str
@@ -37,6 +42,15 @@ class ConstraintRow:
     affine: bool
     wall: str
     slack: float
+    level: float
+
+
+@dataclass(frozen=True)
+class PotentialRow:
+    """One Potential that is not read as a constraint, and what is done with it."""
+
+    name: str
+    action: str
 
 
 @dataclass(frozen=True)
@@ -45,12 +59,14 @@ class Description:
 
     variables: tuple[VariableRow, ...]
     constraints: tuple[ConstraintRow, ...]
+    potentials: tuple[PotentialRow, ...] = ()
 
     def to_dict(self) -> dict[str, list[dict]]:
         """Give the same rows as plain data."""
         return {
             "variables": [asdict(row) for row in self.variables],
             "constraints": [asdict(row) for row in self.constraints],
+            "potentials": [asdict(row) for row in self.potentials],
         }
 
     def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -62,12 +78,13 @@ class Description:
                 r.inequality,
                 str(r.rows),
                 "yes" if r.affine else "no",
-                r.wall,
+                r.wall + (f", read as a wall ({r.level:g})" if np.isfinite(r.level) else ""),
                 f"{r.slack:.4g}",
             ]
             for r in self.constraints
         ]
-        return [
+        potentials = [[r.name, r.action] for r in self.potentials]
+        sections = [
             ("Variables", ["variable", "shape", "support", "action", "why"], variables),
             (
                 "Constraints",
@@ -75,6 +92,9 @@ class Description:
                 constraints,
             ),
         ]
+        if potentials:
+            sections.append(("Potentials", ["potential", "action"], potentials))
+        return sections
 
     def __rich__(self) -> Group:
         tables = []
@@ -112,6 +132,7 @@ def describe(
         As given to RollbackHMC.
     """
     region = read_region(model, constraints)
+    check_choices(region, barrier, transform)
     treatments = choose_treatments(region, barrier, transform)
     density = Density(region, treatments, region.start, exact=True)
     shapes = region.model.eval_rv_shapes()
@@ -129,8 +150,14 @@ def describe(
                 c.affine,
                 density.wall(c),
                 float(np.min(slack, initial=np.inf)),
+                c.level,
             )
             for c, slack in zip(region, slacks, strict=True)
+        ),
+        tuple(
+            PotentialRow(potential.name, "finite: stays in the density")
+            for potential in region.model.potentials
+            if not any(owner_of(c.name) == potential.name for c in region.joint)
         ),
     )
 

@@ -13,6 +13,7 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.constraints import Region, is_continuous
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
+from pymc_rollback.treatment import transform_of
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,21 @@ class Numbers:
 
 def check_positive(option: str, value: object, below: float = np.inf) -> None:
     """Raise unless a value is a number between zero and a limit."""
-    if not (isinstance(value, Real) and 0 < value < below):
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value < below):
         limit = "" if np.isinf(below) else f" below {below:g}"
         raise ValueError(f"{option}={value!r} must be a positive, finite number{limit}.")
 
 
 def check_whole(option: str, value: object) -> None:
     """Raise unless a value is a whole number of at least one."""
-    if not (isinstance(value, Integral) and value >= 1):
+    if isinstance(value, bool) or not (isinstance(value, Integral) and value >= 1):
         raise ValueError(f"{option}={value!r} must be a whole number of at least 1.")
+
+
+def check_bool(option: str, value: object) -> None:
+    """Raise unless a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{option}={value!r} must be True or False.")
 
 
 def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geometry) -> np.ndarray:
@@ -171,8 +178,31 @@ def sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> li
     return [v for v in model.value_vars if v in values]
 
 
-def check_names(option: str, names: Collection[str], region: Region) -> None:
-    """Raise unless an option names continuous variables."""
+def check_choices(region: Region, barrier: Collection[str], transform: Collection[str]) -> None:
+    """Raise unless a user's choices are names of bounded variables, each with one choice."""
+    for option, names in (("barrier", barrier), ("transform", transform)):
+        _check_names(option, names, region)
+    if both := sorted(set(barrier) & set(transform)):
+        raise ValueError(
+            f"barrier and transform both name {', '.join(both)}. Give each variable to one of them."
+        )
+    for name in barrier:
+        support = region.walls[name]
+        if support.keeps is not None:
+            raise ValueError(
+                f"barrier names {name}, which is no bounded variable: its {support.keeps} "
+                "transform stays. Leave it out."
+            )
+    for name in transform:
+        if region.walls[name].keeps is None and transform_of(region.walls[name]) is None:
+            raise ValueError(
+                f"transform names {name}, which has no transform, neither in the model nor by its "
+                "distribution. Leave it out, or give the variable one (transform=...)."
+            )
+
+
+def _check_names(option: str, names: Collection[str], region: Region) -> None:
+    """Raise unless an option names continuous variables that have a bound or an order."""
     if isinstance(names, str):
         raise ValueError(f"{option}={names!r} must be a list of names, such as [{names!r}].")
     unknown = set(names) - set(region.supports)
@@ -181,6 +211,12 @@ def check_names(option: str, names: Collection[str], region: Region) -> None:
             f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
             f"{', '.join(region.supports)}."
         )
+    for name in names:
+        support = region.walls[name]
+        if not (support.bounded or support.order or support.transform or support.keeps):
+            raise ValueError(
+                f"{option} names {name}, which has no bound and no order. Leave it out."
+            )
 
 
 def refuse_transforms(density: Density) -> None:

@@ -56,7 +56,13 @@ class Start:
             return self.geometry.row_slacks(position, self.others)
 
     def _is_inside(self, position: np.ndarray) -> bool:
-        return bool(np.all(self._slacks(position) > 0))
+        slacks = self._slacks(position)
+        if not np.all(slacks > 0) or not np.any(np.isinf(slacks)):
+            return bool(np.all(slacks > 0))
+        # at a pole the slack jumps from one side to the other: it is an edge, and no way leads off
+        with np.errstate(all="ignore"):
+            gradients = self.geometry.row_gradients(position, self.others)
+        return bool(np.all(np.isfinite(gradients)))
 
     def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if self.geometry.is_affine:
@@ -65,9 +71,9 @@ class Start:
         for attempt in range(TRIES):
             noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else 3.0**attempt / 10)
             found = self._descend(self._fold(position + noise))
-            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf))
-            if shortfall > 0:
+            if self._is_inside(found):
                 return found
+            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf, posinf=0.0))
             if shortfall > least:
                 best, least = found, shortfall
         raise SamplingError(self._complaint(best))

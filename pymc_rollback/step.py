@@ -22,12 +22,14 @@ from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
+from pymc_rollback.guard import Guard, OneThread
 from pymc_rollback.layout import read_point
 from pymc_rollback.region import read_region
 from pymc_rollback.settings import (
     Numbers,
+    check_bool,
+    check_choices,
     check_exchangeable,
-    check_names,
     check_positive,
     check_whole,
     read_metric,
@@ -160,11 +162,11 @@ class RollbackHMC(BlockedStep):
             check_positive("step_size", step_size)
         if n_steps is not None:
             check_whole("n_steps", n_steps)
+        check_bool("exact", exact)
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
         region = read_region(model, constraints)
-        check_names("barrier", barrier, region)
-        check_names("transform", transform, region)
+        check_choices(region, barrier, transform)
         if isinstance(sharpness, Mapping) or sharpness is None:
             sharp = set(sharpness or ())
             sharp |= {c.bound.variable for c in region.joint if c.bound and c.name in sharp}
@@ -195,6 +197,7 @@ class RollbackHMC(BlockedStep):
         self._constraints = constraints
         self._compile_kwargs = dict(compile_kwargs or {})
         self._compiled: Compiled | None = None
+        self._guard, self._one_thread = Guard(region), OneThread()
         self.rng = get_random_generator(rng)
         self._begin()
         self._functions()
@@ -214,6 +217,7 @@ class RollbackHMC(BlockedStep):
 
     def set_rng(self, rng: RandomGenerator) -> None:
         """Start a chain (PyMC 5)."""
+        self._one_thread.claim()
         self.rng = get_random_generator(rng, copy=False)
         self._begin()
 
@@ -223,6 +227,7 @@ class RollbackHMC(BlockedStep):
 
     def reset_tuning(self, start: PointType | None = None) -> None:
         """Forget what a chain has tuned."""
+        self._one_thread.claim()
         self._begin()
 
     def stop_tuning(self) -> None:
@@ -251,6 +256,7 @@ class RollbackHMC(BlockedStep):
 
     def step(self, point: PointType) -> tuple[PointType, list[dict[str, Any]]]:
         """Draw the next point of a chain."""
+        self._one_thread.claim()
         wall_start, process_start = time.perf_counter(), time.process_time()
         functions = self._functions()
         goes_on = self._was_handed_out(point)
@@ -278,6 +284,7 @@ class RollbackHMC(BlockedStep):
             "model_logp": smooth_logp + float(difference),
             "warning": self._warning(draw),
         }
+        self._guard.check(self.iteration, point, stats["model_logp"])
         if self.tune and self.numbers.tunes:
             self.chain.learn(functions, draw, self.place, self.rng)
         stats["perf_counter_start"] = wall_start

@@ -21,6 +21,7 @@ from pymc.logprob.transforms import (
 )
 from pymc.pytensorf import constant_fold
 from pymc.util import get_var_name
+from pymc.vartypes import continuous_types
 from pytensor.graph.basic import equal_computations
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
@@ -29,15 +30,14 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.account import require_data
 from pymc_rollback.conditions import (
     Inequality,
     UnreadableError,
-    constant_value,
     inequalities,
     interpreted,
-    is_op,
-    is_scalar_op,
 )
+from pymc_rollback.graphs import constant_value, is_data, is_op, is_scalar_op, value_ancestors
 from pymc_rollback.indicators import split_indicators
 from pymc_rollback.parts import Part, log_density, part_of
 from pymc_rollback.readable import readable
@@ -243,20 +243,25 @@ def _density_bounds(
     """Lower bounds, upper bounds and other conditions in the variable's own density."""
     value = variable.type(name=get_var_name(variable))
     logp = log_density(variable, value, given)
-    _, conditions = split_indicators(logp)
-    own = [condition for condition in conditions if value in ancestors([condition])]
+    conditions = [condition for condition, _ in split_indicators(logp).indicators]
+    for condition in filter(is_data, conditions):
+        require_data(condition, variable.name)
+    moving = {value, *(rv for rv in given if rv.dtype in continuous_types)}
+    read = [c for c in conditions if not moving.isdisjoint(value_ancestors(c, given))]
     lower, upper, joint = [], [], []
     try:
-        rows = [row for condition in own for row in inequalities(condition)]
+        rows = [row for condition in read for row in inequalities(condition)]
     except UnreadableError:
+        if any(value not in ancestors([condition]) for condition in read):
+            raise
         found = _probe_bounds(variable, value, logp)
         return [found.lower], [found.upper], []
     for row in rows:
-        if value not in ancestors([row.slack]):
+        if moving.isdisjoint(value_ancestors(row.slack, given)):
             continue
         sign, rest = solve_for(row.slack, value)
         if sign is None:
-            [slack] = graph_replace([row.slack], {value: variable})
+            slack = graph_replace(row.slack, {value: variable}, strict=False)
             joint.append(row._replace(slack=slack))
         else:
             bound = pt.constant(0.0) if rest is None else _negative(rest) if sign > 0 else rest

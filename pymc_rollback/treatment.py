@@ -77,20 +77,20 @@ def choose_treatments(
     for name, support in region.walls.items():
         if support.keeps is not None or (name in transform and support.transform is not None):
             why = "chosen by the user" if name in transform else _kept_reason(support)
-            treatments[name] = Treatment("transform", why, _transform_of(support))
+            treatments[name] = Treatment("transform", why, transform_of(support))
         elif not support.bounded and support.order is None:
             treatments[name] = Treatment("free", "no bound, no order")
         elif name in transform:
-            treatments[name] = Treatment("transform", "chosen by the user", _transform_of(support))
+            treatments[name] = Treatment("transform", "chosen by the user", transform_of(support))
         else:
             treatments[name] = Treatment(_action(support), "chosen by the user")
             if name not in barrier:
                 doubtful.append(name)
     for name in [name for name in doubtful if name not in sharp]:
         moving = _moving(region, region.walls[name])
-        if moving and _transform_of(region.walls[name]) is not None:
+        if moving and transform_of(region.walls[name]) is not None:
             why = f"its bounds move with {', '.join(moving)}"
-            treatments[name] = Treatment("transform", why, _transform_of(region.walls[name]))
+            treatments[name] = Treatment("transform", why, transform_of(region.walls[name]))
             doubtful.remove(name)
     if doubtful:
         walled = [name for name, t in treatments.items() if t.action in ("barrier", "sort")]
@@ -121,7 +121,7 @@ def _kept_reason(support: Support) -> str:
     return f"its {support.keeps} transform is not a bound"
 
 
-def _transform_of(support: Support) -> Transform | None:
+def transform_of(support: Support) -> Transform | None:
     """The model's own transform, or the distribution's default where the user removed it."""
     rv = support.variable
     return support.transform or _default_transform(rv.owner.op, rv)
@@ -133,7 +133,7 @@ def _action(support: Support) -> str:
 
 
 def _judge(support: Support, trouble: str | None) -> Treatment:
-    transform = _transform_of(support)
+    transform = transform_of(support)
     if trouble is None:
         return Treatment(_action(support), "the density stays finite up to the wall")
     if transform is None:

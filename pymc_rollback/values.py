@@ -4,9 +4,10 @@ PyMC's ``change_value_transforms`` copies the model, which it refuses for one wi
 the log density only needs other value variables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.basic import transformed_conditional_logp
@@ -15,6 +16,7 @@ from pymc.logprob.utils import replace_rvs_by_values
 from pymc.util import get_transformed_name
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graphs import is_true, value_ancestors
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
 
 
@@ -27,6 +29,8 @@ class ValueSpace:
         The model.
     changed
         Transforms of some free variables, instead of the model's own; None for the variable itself.
+    unread
+        Free variables whose support is not read, but left to their transforms.
 
     Attributes
     ----------
@@ -36,9 +40,15 @@ class ValueSpace:
         The transform of each random variable.
     """
 
-    def __init__(self, model: pm.Model, changed: Mapping[TensorVariable, Transform | None]) -> None:
+    def __init__(
+        self,
+        model: pm.Model,
+        changed: Mapping[TensorVariable, Transform | None],
+        unread: Collection[TensorVariable] = (),
+    ) -> None:
         self.model = model
         self.changed = changed
+        self.unread = unread
         self.transforms = {**model.rvs_to_transforms, **changed}
         self.values = {
             **model.rvs_to_values,
@@ -56,17 +66,44 @@ class ValueSpace:
         )
 
     @cached_property
-    def smooth_logp(self) -> TensorVariable:
-        """Log density of the values, without the model's indicators and support switches."""
+    def smooth_terms(self) -> dict[str, TensorVariable]:
+        """Log density of each variable and Potential, without what is read as a constraint.
+
+        That is every condition on a continuous variable; the others stay.
+        """
+        rvs, potentials = self.model.basic_RVs, self.model.potentials
         factors = transformed_conditional_logp(
-            self.model.basic_RVs, rvs_to_values=self.values, rvs_to_transforms=self.transforms
+            rvs, rvs_to_values=self.values, rvs_to_transforms=self.transforms
         )
-        finite = [split_indicators(factor).finite for factor in factors]
-        finite += [
-            split_indicators(potential, floor=-NEGLIGIBLE_NATS).finite
-            for potential in (self.replace(self.model.potentials) if self.model.potentials else ())
+        terms = {
+            rv.name: pt.sum(factor) if rv in self.unread else self._smooth(factor)
+            for rv, factor in zip(rvs, factors, strict=True)
+        }
+        replaced = self.replace(potentials) if potentials else []
+        return terms | {
+            potential.name: self._smooth(value, floor=-NEGLIGIBLE_NATS)
+            for potential, value in zip(potentials, replaced, strict=True)
+        }
+
+    @cached_property
+    def smooth_logp(self) -> TensorVariable:
+        """Log density of the values, without what is read as a constraint."""
+        return pt.sum(pt.stack([pt.constant(0.0), *self.smooth_terms.values()]))
+
+    def _smooth(self, term: TensorVariable, floor: float = -np.inf) -> TensorVariable:
+        finite, indicators = split_indicators(term, floor)
+        kept = [
+            pt.switch(pt.all(condition), 0.0, level)
+            for condition, level in indicators
+            if not self._moves(condition) and not is_true(condition)
         ]
-        return pt.sum(pt.stack([pt.constant(0.0), *map(pt.sum, finite)]))
+        return pt.sum(finite) if not kept else pt.add(pt.sum(finite), *kept)
+
+    def _moves(self, condition: TensorVariable) -> bool:
+        """Whether a condition depends on the value of a continuous free variable."""
+        inputs = value_ancestors(condition)
+        values = (self.values[rv] for rv in self.model.free_RVs)
+        return any(v in inputs for v in values if v.dtype in pm.vartypes.continuous_types)
 
 
 def _value_variable(rv: TensorVariable, transform: Transform | None) -> TensorVariable:

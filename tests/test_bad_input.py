@@ -34,7 +34,7 @@ def refused(model, *parts, **options):
 
 
 @pytest.mark.parametrize("option", ["sharpness", "step_size"])
-@pytest.mark.parametrize("value", [0, 0.0, -1.5, np.nan, np.inf, "much", [1.0]])
+@pytest.mark.parametrize("value", [0, 0.0, -1.5, np.nan, np.inf, True, "much", [1.0]])
 @pytest.mark.parametrize("exact", [True, False])
 def test_not_a_positive_number(model, option, value, exact):
     if not exact:
@@ -43,7 +43,7 @@ def test_not_a_positive_number(model, option, value, exact):
     refused(model, option, repr(value), "positive", **{option: value}, exact=exact)
 
 
-@pytest.mark.parametrize("value", [0, -3, 2.5, np.nan, "many"])
+@pytest.mark.parametrize("value", [0, -3, 2.5, np.nan, True, "many"])
 def test_n_steps_below_one(model, value):
     refused(model, "n_steps", repr(value), n_steps=value)
 
@@ -66,6 +66,32 @@ def test_unknown_names(model):
 
 def test_a_string_is_not_a_list_of_names(model):
     refused(model, "barrier", "['scale']", barrier="scale")
+
+
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_exact_is_true_or_false(model, value):
+    refused(model, "exact", repr(value), "True or False", exact=value)
+
+
+CHOICES = [
+    pytest.param({"barrier": ["s"], "transform": ["s"]}, "both name s", id="both"),
+    pytest.param({"barrier": ["x"]}, "barrier names x.*no bound", id="barrier-unbounded"),
+    pytest.param({"transform": ["x"]}, "transform names x.*no bound", id="transform-unbounded"),
+    pytest.param({"barrier": ["w"]}, "barrier names w.*simplex", id="barrier-simplex"),
+    pytest.param({"transform": ["c"]}, "transform names c.*no transform", id="no-transform"),
+]
+
+
+@pytest.mark.parametrize(("options", "match"), CHOICES)
+def test_choices_that_cannot_be_followed(options, match):
+    with pm.Model() as model:
+        pm.Normal("x")
+        pm.Exponential("s", 1.0)
+        pm.Dirichlet("w", np.ones(3))
+        rb.constrain("positive", pm.Normal("c") > 0)
+        for use in (rb.describe, rb.RollbackHMC):
+            with pytest.raises(ValueError, match=match):
+                use(model=model, **options)
 
 
 def test_a_variable_of_another_model(model):
@@ -175,7 +201,7 @@ def test_a_log_density_that_is_not_finite_at_the_start():
     """Not a wall of ours: the other parts of the model decide."""
     with pm.Model() as model:
         x = pm.Normal("x", initval=-0.5)
-        pm.Potential("root", pm.math.sqrt(x))
+        pm.Normal("y", 0.0, x, observed=1.0)
         step = rb.RollbackHMC(**NUMBERS)
     with pytest.raises(SamplingError, match="not finite"):
         step.step(model.initial_point())

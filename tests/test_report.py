@@ -51,6 +51,7 @@ def test_constraints_as_data(description):
         "affine": True,
         "wall": "reflects",
         "slack": 1.0,
+        "level": -np.inf,
     }
     assert rows["ball<b>"]["affine"] is False
     assert rows["ball<b>"]["slack"] == 25.0
@@ -97,4 +98,8 @@ def test_model_without_constraints():
 def test_model_without_continuous_variables():
     with pm.Model() as model:
         pm.Poisson("k", 3)
-    assert rb.describe(model).to_dict() == {"variables": [], "constraints": []}
+    assert rb.describe(model).to_dict() == {
+        "variables": [],
+        "constraints": [],
+        "potentials": [],
+    }
