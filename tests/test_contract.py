@@ -145,7 +145,8 @@ def test_stats_have_the_types_of_other_steps(step, other):
 def test_stats_make_sense(result):
     values = {name: result.sample_stats[name].values for name in result.sample_stats.data_vars}
     assert np.all((0 <= values["acceptance_rate"]) & (values["acceptance_rate"] <= 1))
-    assert np.all(values["n_steps"] == 5) and np.all(values["step_size"] == 0.2)
+    # a gradient a step, and one at the image that each draw starts from
+    assert np.all(values["n_steps"] == 5 + 1) and np.all(values["step_size"] == 0.2)
     assert np.all(values["sharpness"] == 20)
     # some trajectories leave the region, and come back
     assert np.all((0 < values["inside"]) & (values["inside"] <= 1)) and np.any(values["inside"] < 1)

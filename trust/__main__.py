@@ -20,7 +20,7 @@ from trust.peers import NAMES, run_peers
 
 AUDIT = 0.0013, 3e9
 """Smallest shift, for which the rows take ten million transitions and more, and most steps."""
-FINE = 0.001, 6e8
+FINE = 0.001, 3e8
 GRID = 0.02, 2e7
 
 
