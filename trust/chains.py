@@ -9,7 +9,6 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-import pymc_rollback as rb
 from trust.models import MODELS, Known
 
 FALSE_ALARMS = 1e-3
@@ -42,14 +41,14 @@ def run_chain(name: str, draws: int = 50_000, chains: int = 4, seed: int = 1) ->
 def sample(known: Known, draws: int, chains: int, seed: int) -> dict[str, np.ndarray]:
     """Draws of the variables of a model."""
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    with known.model(), warnings.catch_warnings():
+    with known.model() as model, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trace = pm.sample(
             draws,
             tune=1000,
             chains=chains,
             cores=1,
-            step=rb.RollbackHMC(**known.options),
+            step=known.step(model),
             random_seed=seed,
             progressbar=False,
             compute_convergence_checks=False,

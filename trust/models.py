@@ -28,17 +28,24 @@ class Known:
         Expressions of the variables and ``np``, and their means.
     options
         Given to RollbackHMC.
+    left
+        Names of variables that are left to another step method.
     """
 
     build: Callable[[], Any]
     truth: Mapping[str, float]
     options: Mapping[str, Any] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
 
     def model(self) -> pm.Model:
         with pm.Model() as model:
             self.build()
             pm.MvNormal("stiff", np.zeros(2), np.array([[1, STIFF], [STIFF, 1]]))
         return model
+
+    def step(self, model: pm.Model) -> rb.RollbackHMC:
+        own = [rv for rv in model.free_RVs if rv.name not in self.left]
+        return rb.RollbackHMC(own, model=model, **self.options)
 
     @property
     def answers(self) -> dict[str, float]:
@@ -94,6 +101,24 @@ def wedge(x, y):
 
 def normals(x, y):
     return np.exp(-0.5 * (x**2 + y**2))
+
+
+RATE = 1.5
+
+
+def beside_counts():
+    k = pm.Poisson("k", RATE)
+    pm.TruncatedNormal("x", 0.5 * k, 1.0, lower=-k, upper=1.0 + k)
+
+
+def beside_counts_means():
+    k = np.arange(40.0)
+    weight = stats.poisson.pmf(k, RATE)
+    x = stats.truncnorm(-1.5 * k, 1 + 0.5 * k, 0.5 * k, 1.0)
+    mean = x.mean()
+    square = x.var() + mean**2
+    means = {"k": k, "x": mean, "x**2": square, "x * k": mean * k}
+    return {name: float(np.sum(weight * values)) for name, values in means.items()}
 
 
 PAIR = ("x[..., 0]", "x[..., 1]", "x[..., 0]**2", "x[..., 1]**2", "x.prod(-1)")
@@ -167,6 +192,7 @@ MODELS = {
         },
         {"sharpness": {"x": 3.0}},
     ),
+    "beside another step": Known(beside_counts, beside_counts_means(), left=("k",)),
     "under a transform": Known(
         lambda: pm.Gamma("x", 2, 1, shape=2),
         {

@@ -137,8 +137,9 @@ def look(position, bounds, planes, values):
     x = np.empty(n)
     near, least = 0, np.inf
     for i in range(n):
-        x[i] = reflect(position[i], 0.0, bounds[0, i], bounds[1, i])[0]
-        slack = min(x[i] - bounds[0, i], bounds[1, i] - x[i])
+        lower = x[0] if np.isnan(bounds[0, i]) else bounds[0, i]
+        x[i] = reflect(position[i], 0.0, lower, bounds[1, i])[0]
+        slack = min(x[i] - lower, bounds[1, i] - x[i])
         near, least = near + (slack < NEAR), min(least, slack)
     for j in range(m):
         slack = planes[n, j] + np.sum(planes[:n, j] * x)

@@ -29,7 +29,8 @@ class Target:
     model, walls, draw
         What is sampled; ``walls`` is None where only the drift keeps trajectories inside.
     lower, upper
-        Bounds of every coordinate; with ``first_free`` of all but the first.
+        Bounds of every coordinate; with ``first_free`` of all but the first. A lower bound that is
+        not a number is the first coordinate.
     reflects
         Whether the drift reflects at the bounds; else they fold images.
     pull
@@ -166,6 +167,18 @@ def folded_rising(y, others, slope):
 
 
 @as_model
+def above_the_first(y, others, slope):
+    """A normal, and exponentials above it, in terms of images about it."""
+    slope[0] = -y[0]
+    total = -0.5 * y[0] ** 2
+    for i in range(1, y.size):
+        slope[i] = -1.0 if y[i] > y[0] else 1.0
+        slope[0] -= slope[i]
+        total -= abs(y[i] - y[0])
+    return total
+
+
+@as_model
 def waiting(x, others, slope):
     """The log of a rate, a Gamma(2), and waiting times at that rate."""
     rate = np.exp(x[0])
@@ -213,6 +226,21 @@ def mirror(y, others, sharpness, push, outcome):
         energy += softplus(-mu * y[i])
         push[i] = -mu * sigmoid(-mu * y[i])
     outcome[0], outcome[1] = -energy, np.min(y)
+    return energy
+
+
+@as_walls
+def moving_mirror(y, others, sharpness, push, outcome):
+    """Images about the first."""
+    mu, energy, least = sharpness[0], 0.0, np.inf
+    push[0] = 0.0
+    for i in range(1, y.size):
+        height = y[i] - y[0]
+        energy += softplus(-mu * height)
+        push[i] = -mu * sigmoid(-mu * height)
+        push[0] -= push[i]
+        least = min(least, height)
+    outcome[0], outcome[1] = -energy, least
     return energy
 
 
@@ -353,6 +381,14 @@ def draw_two_images(rng, y):
 
 
 @as_draw
+def draw_above_the_first(rng, y):
+    y[0] = rng.standard_normal()
+    for i in range(1, y.size):
+        height = rng.standard_exponential()
+        y[i] = y[0] + (height if rng.random() < sigmoid(2.0 * height) else -height)
+
+
+@as_draw
 def draw_waiting(rng, x):
     rate = rng.standard_exponential() + rng.standard_exponential()
     x[0] = np.log(rate)
@@ -414,6 +450,17 @@ TARGETS = {
         reflects=False,
         sharpness=6.0,
         inner=1,
+    ),
+    "moving mirror": Target(
+        above_the_first,
+        draw_above_the_first,
+        moving_mirror,
+        lower=np.nan,
+        first_free=True,
+        reflects=False,
+        sharpness=2.0,
+        inner=1,
+        least=2,
     ),
     "transform": Target(waiting, draw_waiting, lower=0.0, first_free=True, least=2),
     "cliff": Target(cliff, draw_below_cliff),
