@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pymc as pm
@@ -14,14 +14,23 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
-from rich.table import Column
 
+from pymc_rollback.arguments import (
+    check_blocked,
+    check_compile_kwargs,
+    check_options,
+    check_point,
+    check_rng,
+    check_variables,
+    require_model,
+)
 from pymc_rollback.chain import Chain, ChainState, Draw, Place, log_density
 from pymc_rollback.checks import check_same
 from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
+from pymc_rollback.progress import progressbar_config, progressbar_update
 from pymc_rollback.region import read_region
 from pymc_rollback.settings import (
     Numbers,
@@ -131,6 +140,17 @@ class RollbackHMC(BlockedStep):
         "warning": (SamplerWarning, None),
     }
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse what PyMC stumbles over before it calls ``__init__``."""
+        check_options(options, cls.__init__)
+        model = require_model(options.get("model"))
+        if not model.free_RVs:
+            raise ValueError("The model has no free variables for RollbackHMC to sample.")
+        check_variables(options["vars"] if "vars" in options else next(iter(args), None), model)
+        check_blocked(options.get("blocked"))
+        check_rng(options.get("rng"))
+        return super().__new__(cls, *args, **options)
+
     def __init__(
         self,
         vars: Sequence[TensorVariable] | None = None,
@@ -151,7 +171,7 @@ class RollbackHMC(BlockedStep):
         initial_point: PointType | None = None,
         blocked: bool = True,
     ) -> None:
-        model = pm.modelcontext(model)
+        model = require_model(model)
         self.vars = sampled_values(model, vars)
         names = [model.values_to_rvs[v].name for v in self.vars]
         if step_size is not None:
@@ -160,6 +180,7 @@ class RollbackHMC(BlockedStep):
             check_whole("n_steps", n_steps)
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
+        check_compile_kwargs(compile_kwargs)
         region = read_region(model, constraints)
         check_names("barrier", barrier, region)
         check_names("transform", transform, region)
@@ -172,6 +193,7 @@ class RollbackHMC(BlockedStep):
             choose_treatments(region, barrier, transform, sharp) if exact else untreated(region)
         )
         start = region.start if initial_point is None else initial_point
+        check_point(start, region.start)
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)
@@ -359,24 +381,8 @@ class RollbackHMC(BlockedStep):
 
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:
-        columns = [
-            TextColumn("{task.fields[divergences]}", table_column=Column("Divergences", ratio=1)),
-            TextColumn("{task.fields[step_size]:0.2g}", table_column=Column("Step size", ratio=1)),
-            TextColumn("{task.fields[n_steps]}", table_column=Column("Grad evals", ratio=1)),
-            TextColumn("{task.fields[inside]:0.2f}", table_column=Column("Inside", ratio=1)),
-        ]
-        stats = {
-            "divergences": [0] * n_chains,
-            "step_size": [0.0] * n_chains,
-            "n_steps": [0] * n_chains,
-            "inside": [1.0] * n_chains,
-        }
-        return columns, stats
+        return progressbar_config(n_chains)
 
     @staticmethod
     def _make_progressbar_update_functions() -> tuple:
-        def update(stats: Mapping[str, Any]) -> dict[str, Any]:
-            shown = {key: stats[key] for key in ("divergences", "step_size", "n_steps", "inside")}
-            return {**shown, "failing": stats["divergences"] > 0}
-
-        return (update,)
+        return (progressbar_update,)
