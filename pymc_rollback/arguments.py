@@ -29,6 +29,8 @@ def shown(value: object) -> str:
         return readable(value)
     if inspect.isroutine(value):
         return f"the function {value.__name__}"
+    if isinstance(value, list | tuple) and any(isinstance(x, Variable) for x in value):
+        return f"[{', '.join(map(shown, value))}]"
     text = repr(value)
     if " at 0x" in text:
         return f"<{type(value).__name__}>"
@@ -170,10 +172,14 @@ def as_expression(owner: str, value: object, role: str, example: str) -> TensorV
     example
         What may be given.
     """
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
     if isinstance(value, str):
         remedy = f"Write it without quotes, in terms of the model's variables: {example}."
     elif inspect.isroutine(value):
         remedy = f"Call it with the model's variables: {example}."
+    elif isinstance(value, list | tuple):
+        remedy = f"Elements of a list need one shape and type. Give each on its own: {example}."
     else:
         remedy = f"Write an expression of the model's variables: {example}."
     refusal = RegionError(f"{owner}: the {role} is {shown(value)}. {remedy}")

@@ -52,9 +52,11 @@ def _write_node(expression: Variable) -> tuple[str, int]:
         return _write_elementwise(op.scalar_op, node.inputs)
     if isinstance(op, Subtensor):
         return _write_index(node), _ATOM
-    if type(op).__name__ in ("Dot", "Blockwise", "MatMul") and len(node.inputs) == 2:
+    core = getattr(op, "core_op", op)  # of a function that runs over a batch
+    if type(core).__name__ in ("Dot", "MatMul"):
         return _infix(node.inputs, " @ ", 2), 2
-    name = type(op).__name__.lower() if isinstance(op, CAReduce) else str(op).split("{")[0]
+    named_by_class = core is not op or isinstance(op, CAReduce)
+    name = type(core).__name__.lower() if named_by_class else str(op).split("{")[0]
     return _call(name, node.inputs), _ATOM
 
 

@@ -29,6 +29,7 @@ from pymc_rollback.checks import check_same
 from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
+from pymc_rollback.diagnose import complain
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.progress import progressbar_config, progressbar_update
 from pymc_rollback.region import read_region
@@ -278,10 +279,10 @@ class RollbackHMC(BlockedStep):
             self._draw(functions, several=goes_on and not self.tune)
         draw = self.ahead.pop(0)
         if not np.isfinite(draw.outcome.energy):
-            raise SamplingError(
-                "The log density is not finite at the start of a trajectory. "
-                "Try model.debug() to find the variable."
-            )
+            *values, _ = functions.leave(draw.position, self.place.others)
+            names = [v.name for v in self.vars]
+            at = {**point, **dict(zip(names, values, strict=True))}
+            raise SamplingError(complain(self.geometry.density.model, at))
         self.coordinates = draw.position
         *values, difference = functions.leave(draw.position, self.place.others)
         smooth_logp, slope = log_density(functions, draw.position, self.place)
