@@ -97,7 +97,8 @@ def _number(value: object) -> str:
     if array.dtype == object:
         return str(value)
     if array.size == 1:
-        return f"{array.item():g}" if array.dtype.kind in "fiu" else str(array.item())
+        # a zero without its sign
+        return f"{array.item() + 0:g}" if array.dtype.kind in "fiu" else str(array.item())
     if array.ndim == 1 and array.size <= 4:
         return "[" + ", ".join(_number(x) for x in array) + "]"
     return f"array{array.shape}".replace(",)", ")")

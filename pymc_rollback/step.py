@@ -33,6 +33,7 @@ from pymc_rollback.diagnose import complain
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.progress import progressbar_config, progressbar_update
 from pymc_rollback.region import read_region
+from pymc_rollback.report import summarise
 from pymc_rollback.settings import (
     Numbers,
     check_names,
@@ -218,6 +219,9 @@ class RollbackHMC(BlockedStep):
         self._begin()
         self._functions()
         self.chain.compile_kernels()
+
+    def __repr__(self) -> str:
+        return f"<RollbackHMC: {summarise(self.geometry.density, self.numbers)}>"
 
     def _begin(self) -> None:
         """Start a chain: the same instance may serve several."""
