@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import SymbolicRandomVariable, support_point
+from pymc.distributions.distribution import support_point
+from pymc.distributions.transforms import Interval
+from pymc.logprob.transforms import IntervalTransform
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import constant_value, interpreted, is_data, present_value
@@ -18,14 +21,24 @@ from pymc_rollback.support import Support
 SMALL_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 """Types in which PyTensor holds whole numbers, and computes with them."""
 
+LEAST_LARGE = 12
+"""Parameters from which on a product leaves the smallest integers, -128 to 127."""
+
 MOST_SHOWN = 4
 """Elements of an array that a message shows."""
 
 
 def check_start(region: Region) -> None:
-    """Raise where PyMC has no finite starting value for a variable."""
-    model = region.model
-    if all(np.all(np.isfinite(value)) for value in region.start.values()):
+    """Raise where PyMC has no finite start for a variable, or computes it in too small integers."""
+    for name, support in region.supports.items():
+        if whole := _overflowing(support.variable):
+            raise RegionError(
+                f"Variable {name!r}: PyMC computes with its parameters "
+                f"{', '.join(map(_text, whole))} in {whole[0].dtype}, which overflows, and so its "
+                "start or its log density is wrong. Write them as floats: "
+                f"{', '.join(_text(v, decimals=True) for v in whole)}."
+            )
+    if all(np.all(np.isfinite(value)) for value in region.initial.values()):
         return
     for name, support in region.supports.items():
         if support.transform is not None and support.text == "real line":
@@ -35,12 +48,12 @@ def check_start(region: Region) -> None:
                 "start for it. Write pm.Flat for a variable without bounds."
             )
     rvs = [support.variable for support in region.supports.values()]
-    starts = region.evaluate(rvs, region.start) if rvs else []
+    starts = region.evaluate(rvs, region.initial)
     for (name, support), start in zip(region.supports.items(), starts, strict=True):
         if not np.all(np.isfinite(start)):
             raise RegionError(
                 f"Variable {name!r}: PyMC starts it at {_numbers(start)}. "
-                f"{_cause(model, support, start)}"
+                f"{_cause(region.model, support, start)}"
             )
 
 
@@ -52,18 +65,11 @@ def _cause(model: pm.Model, support: Support, start: np.ndarray) -> str:
             f"Its initval {_text(given)} is not a finite number inside its support "
             f"{support.text}. Give another one."
         )
-    if support.transform is not None and _has_infinite_elements(support, start):
+    if _has_infinite_elements(support, start):
         return (
             f"Its {support.transform.name} transform has no value for an element whose bound is "
             f"infinite, and its support is {support.text}. Give it default_transform=None: "
             "RollbackHMC needs no transform there."
-        )
-    whole = [v for v in _parameters(rv) if v.dtype in SMALL_INTEGERS]
-    if _overflows(rv, whole):
-        return (
-            f"PyMC computes the start from its parameters {', '.join(map(_text, whole))} in "
-            f"{whole[0].dtype}, which overflows. Write them as floats: "
-            f"{', '.join(_text(v, decimals=True) for v in whole)}."
         )
     return (
         f"Look at its parameters ({', '.join(map(_text, _parameters(rv)))}), or give it a start "
@@ -74,32 +80,42 @@ def _cause(model: pm.Model, support: Support, start: np.ndarray) -> str:
 def _parameters(rv: TensorVariable) -> Sequence[TensorVariable]:
     """Parameters of a distribution, without the generator and the size where these are known."""
     node = rv.owner
-    if isinstance(node.op, RandomVariable | SymbolicRandomVariable):
+    if isinstance(node.op, RandomVariable):
         return node.op.dist_params(node)
-    return [v for v in node.inputs if isinstance(v, TensorVariable)]
+    inputs = [v for v in node.inputs if isinstance(v.type, TensorType)]
+    return [v for v in inputs if v.name is not None or constant_value(v) is not None]
 
 
 def _has_infinite_elements(support: Support, start: np.ndarray) -> bool:
-    """Whether the elements without a finite start are ones with an infinite bound."""
+    """Whether the elements without a finite start have an infinite bound in their transform."""
+    if not isinstance(support.transform, IntervalTransform | Interval):
+        return False
     infinite = np.zeros(start.shape, dtype=bool)
-    for bound in (support.lower, support.upper):
-        value = None if bound is None else constant_value(bound)
-        if value is not None and value.ndim > 0:
-            infinite |= np.isinf(value)
+    for bound in support.transform.args_fn(*support.variable.owner.inputs):
+        value = None if bound is None else constant_value(pt.as_tensor_variable(bound))
+        infinite |= False if value is None else np.isinf(value)
     return bool(np.all(infinite[~np.isfinite(start)]))
 
 
-def _overflows(rv: TensorVariable, parameters: list[TensorVariable]) -> bool:
-    """Whether a variable would start elsewhere if whole parameters were floats."""
-    if not parameters or not all(is_data(v) for v in parameters):
-        return False
-    inputs = [pt.cast(v, "float64") if v in parameters else v for v in rv.owner.inputs]
+def _overflowing(rv: TensorVariable) -> list[TensorVariable]:
+    """Whole parameters in whose type the start or the log density is not what floats would give."""
+    whole = [v for v in _parameters(rv) if v.dtype in SMALL_INTEGERS and is_data(v)]
+    if all(np.all(np.abs(present_value(v).astype(float)) < LEAST_LARGE) for v in whole):
+        return []
+    inputs = [pt.cast(v, "float64") if v in whole else v for v in rv.owner.inputs]
     floats = rv.owner.clone_with_new_inputs(inputs, strict=False)
-    points = support_point(rv), support_point(floats.outputs[rv.owner.outputs.index(rv)])
-    if not all(is_data(point) for point in points):
-        return False
-    now, then = map(present_value, points)
-    return not np.array_equal(now, then, equal_nan=True)
+    floats = floats.outputs[rv.owner.outputs.index(rv)]
+    point = support_point(floats)
+    if not is_data(point):
+        return []
+    pairs = [
+        (support_point(rv), point),
+        (pm.logp(rv, point, warn_rvs=False), pm.logp(floats, point, warn_rvs=False)),
+    ]
+    pairs = [pair for pair in pairs if all(map(is_data, pair))]
+    with np.errstate(all="ignore"):
+        same = (np.allclose(*map(present_value, pair), rtol=1e-3, equal_nan=True) for pair in pairs)
+        return [] if all(same) else whole
 
 
 def _text(parameter: object, decimals: bool = False) -> str:

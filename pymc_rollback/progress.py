@@ -13,22 +13,26 @@ WIDTH_OF_PYMC = 69
 GAP = 3
 """Characters between two columns."""
 
+WIDE = 160
+"""Characters of a line in which all columns have room, as PyMC lays them out."""
+
 
 class Statistic(NamedTuple):
-    """A statistic of a draw: its value before the first one, and its column."""
+    """A statistic of a draw: its value before the first one, its column, and a narrow one."""
 
     name: str
     before: float
-    heading: str
     text: str
+    heading: str
+    short: str
     width: int
 
 
 STATISTICS = (
-    Statistic("divergences", 0, "Diverged", "{task.fields[divergences]}", 8),
-    Statistic("n_steps", 0, "Grad evals", "{task.fields[n_steps]}", 5),
-    Statistic("step_size", 0.0, "Step size", "{task.fields[step_size]:0.2g}", 7),
-    Statistic("inside", 1.0, "Inside", "{task.fields[inside]:0.2f}", 6),
+    Statistic("divergences", 0, "{task.fields[divergences]}", "Divergences", "Diverged", 8),
+    Statistic("n_steps", 0, "{task.fields[n_steps]}", "Grad evals", "Grad evals", 5),
+    Statistic("step_size", 0.0, "{task.fields[step_size]:0.2g}", "Step size", "Step size", 7),
+    Statistic("inside", 1.0, "{task.fields[inside]:0.2f}", "Inside", "Inside", 6),
 )
 """What is shown, the most important first."""
 
@@ -41,11 +45,13 @@ def columns_that_fit(width: int) -> list[TextColumn]:
     width
         Characters of a line.
     """
+    if width >= WIDE:
+        return [TextColumn(s.text, table_column=Column(s.heading, ratio=1)) for s in STATISTICS]
     columns, room = [], width - WIDTH_OF_PYMC
     for shown in STATISTICS:
         room -= shown.width + GAP
         if room >= 0 or not columns:
-            column = Column(shown.heading, min_width=shown.width, max_width=shown.width)
+            column = Column(shown.short, min_width=shown.width, max_width=shown.width)
             columns.append(TextColumn(shown.text, table_column=column))
     return columns
 

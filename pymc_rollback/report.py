@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
 from shutil import get_terminal_size
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -64,19 +65,18 @@ class Description:
     def to_dict(self) -> dict[str, list[dict]]:
         """Give the same rows as plain data."""
         return {
-            "variables": [asdict(row) for row in self.variables],
-            "constraints": [asdict(row) for row in self.constraints],
+            section.name: [asdict(row) for row in getattr(self, section.name)]
+            for section in fields(self)
         }
 
     def to_frame(self) -> dict[str, pd.DataFrame]:
-        """Give a table of the ``"variables"`` and one of the ``"constraints"``, each by name."""
-        kinds = {"variables": VariableRow, "constraints": ConstraintRow}
-        return {
-            title: pd.DataFrame(
-                rows, columns=[field.name for field in fields(kinds[title])]
-            ).set_index("name")
-            for title, rows in self.to_dict().items()
-        }
+        """Give the same rows as data frames, by section, each with the names as its index."""
+        frames = {}
+        for section in fields(self):
+            columns = [column.name for column in fields(get_args(section.type)[0])]
+            frame = pd.DataFrame(self.to_dict()[section.name], columns=columns)
+            frames[section.name] = frame.set_index("name")
+        return frames
 
     def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Title, header and cells of each table."""
@@ -102,8 +102,8 @@ class Description:
         ]
 
     def __rich__(self) -> Group:
-        variables, constraints = (_rich_table(*section) for section in self._sections())
-        return Group(variables, Text(), constraints)
+        tables = [_rich_table(*section) for section in self._sections()]
+        return Group(*(part for table in tables for part in (table, Text())))
 
     def __str__(self) -> str:
         console = Console(file=StringIO(), width=get_terminal_size().columns)
@@ -138,7 +138,7 @@ def describe(
     treatments = choose_treatments(region, barrier, transform)
     density = Density(region, treatments, region.start, exact=True)
     shapes = region.model.eval_rv_shapes()
-    slacks = region.evaluate([c.slack for c in region], region.start)
+    slacks = region.evaluate([c.slack for c in region], region.initial)
     return Description(
         tuple(
             VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)

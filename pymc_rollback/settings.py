@@ -66,13 +66,13 @@ def check_positive(option: str, value: object, below: float = np.inf) -> None:
     """Raise unless a value is a number between zero and a limit."""
     if not (isinstance(value, Real) and 0 < value < below):
         limit = "" if np.isinf(below) else f" below {below:g}"
-        raise ValueError(f"{option}={value!r} must be a positive, finite number{limit}.")
+        raise ValueError(f"{option}={shown(value)} must be a positive, finite number{limit}.")
 
 
 def check_whole(option: str, value: object) -> None:
     """Raise unless a value is a whole number of at least one."""
     if not (isinstance(value, Integral) and value >= 1):
-        raise ValueError(f"{option}={value!r} must be a whole number of at least 1.")
+        raise ValueError(f"{option}={shown(value)} must be a whole number of at least 1.")
 
 
 def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geometry) -> np.ndarray:
