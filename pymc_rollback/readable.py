@@ -5,6 +5,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import ScalarFromTensor
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import Max
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
@@ -64,6 +65,8 @@ def _write_elementwise(op: scalar.ScalarOp, inputs: list[Variable]) -> tuple[str
     if isinstance(op, scalar.Cast | scalar.Identity):
         return _write(inputs[0])
     if isinstance(op, scalar.Neg):
+        if (least := _least_of(inputs[0])) is not None:
+            return _call("min", [least]), _ATOM
         return f"-{_bracketed(inputs[0], 2)}", 2
     if isinstance(op, scalar.Sqr):
         return f"{_bracketed(inputs[0], 5)}**2", 4
@@ -73,6 +76,16 @@ def _write_elementwise(op: scalar.ScalarOp, inputs: list[Variable]) -> tuple[str
         if isinstance(op, kind):
             return _infix(inputs, symbol, strength), strength
     return _call(type(op).__name__.lower(), inputs), _ATOM
+
+
+def _least_of(expression: Variable) -> Variable | None:
+    """``x`` in ``max(-x)``, as PyTensor writes ``-min(x)``."""
+    node = expression.owner
+    if node is None or not isinstance(node.op, Max):
+        return None
+    inner = node.inputs[0].owner
+    negative = inner is not None and isinstance(getattr(inner.op, "scalar_op", None), scalar.Neg)
+    return inner.inputs[0] if negative else None
 
 
 def _infix(inputs: list[Variable], symbol: str, strength: int) -> str:

@@ -334,3 +334,57 @@ def test_shapes_that_do_not_fit(condition, shown):
         x, data = pm.Normal("x", shape=2), pm.Data("data", np.zeros(3))
     parts = ("'c'", shown, "cannot be evaluated", "x has the shape (2,)")
     refused(parts, rb.constrain, "c", condition(x, data), model)
+
+
+# -------------------------------------------------------- what the README says of PyMC's own errors
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda x, s: 6 < s < 7,
+        lambda x, s: (6 < s) and (s < 7),
+        lambda x, s: (6 < s) or (s < 7),
+        lambda x, s: not s < 7,
+        lambda x, s: max(x[0], x[1]) < 7,
+        lambda x, s: all([x[0] < 1, x[1] < 1]),
+        lambda x, s: any([x[0] < 1, x[1] < 1]),
+    ],
+)
+def test_a_truth_value_of_an_expression(model, condition):
+    x = model["x"]
+    parts = ("TensorVariable cannot be converted to Python boolean",)
+    refused(parts, lambda: rb.constrain("c", condition(x, x.sum()), model))
+
+
+@pytest.mark.parametrize(
+    ("condition", "texts"),
+    [
+        (lambda x, s: (6 < s) & (s < 7), ["sum(x) > 6", "sum(x) < 7"]),
+        (lambda x, s: ~(s < 7), ["sum(x) >= 7"]),
+        (lambda x, s: (s < -1) | (s > 1), ["(sum(x) < -1) or (sum(x) > 1)"]),
+        (lambda x, s: pt.max(x) < 2 * pt.min(x), ["max(x) < 2 * min(x)"]),
+        (lambda x, s: pt.all(x < 1), ["x < 1"]),
+        (lambda x, s: [x[0] < 1, x[1] < 2], ["x[0] < 1", "x[1] < 2"]),
+        (lambda x, s: np.ones((3, 2)) @ x < np.arange(3), ["array(3, 2) @ x < [0, 1, 2]"]),
+    ],
+)
+def test_the_forms_that_are_recommended(condition, texts):
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=2)
+        rb.constrain("c", condition(x, x.sum()))
+    assert [c.text for c in rb.read_region(model)] == texts
+
+
+def test_where_options_and_steps_belong(model):
+    step = rb.RollbackHMC(model=model, step_size=0.1, n_steps=2, sharpness=20.0)
+    options = {
+        "step": step,
+        "progressbar": False,
+        "draws": 100,
+        "compute_convergence_checks": False,
+    }
+    parts = ("Invalid key found in step_kwargs: {'nuts'}",)
+    refused(parts, pm.sample, model=model, target_accept=0.95, **options)
+    parts = ("assigned to <RollbackHMC: exact draws of x", "is not a value variable in the model")
+    refused(parts, pm.sample, model=OTHER, **options)
