@@ -108,7 +108,7 @@ class Description:
     def __str__(self) -> str:
         console = Console(file=StringIO(), width=get_terminal_size().columns)
         console.print(self)
-        return console.file.getvalue()
+        return console.file.getvalue().rstrip()
 
     __repr__ = __str__
 
