@@ -8,7 +8,9 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import support_point
 from pymc.distributions.transforms import Interval
 from pymc.logprob.transforms import IntervalTransform
+from pymc.logprob.utils import ParameterValueError
 from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
@@ -71,8 +73,12 @@ def _cause(model: pm.Model, support: Support, start: np.ndarray) -> str:
             f"infinite, and its support is {support.text}. Give it default_transform=None: "
             "RollbackHMC needs no transform there."
         )
+    parameters = _parameters(rv)
+    unchecked = not isinstance(rv.owner.op, RandomVariable)
+    whole = unchecked and any(v.dtype in SMALL_INTEGERS for v in parameters)
+    floats = ", as floats, since PyMC's integers overflow" if whole else ""
     return (
-        f"Look at its parameters ({', '.join(map(_text, _parameters(rv)))}), or give it a start "
+        f"Look at its parameters ({', '.join(map(_text, parameters))}){floats}, or give it a start "
         f"inside its support {support.text}: initval=..."
     )
 
@@ -83,7 +89,8 @@ def _parameters(rv: TensorVariable) -> Sequence[TensorVariable]:
     if isinstance(node.op, RandomVariable):
         return node.op.dist_params(node)
     inputs = [v for v in node.inputs if isinstance(v.type, TensorType)]
-    return [v for v in inputs if v.name is not None or constant_value(v) is not None]
+    constants = {v: constant_value(v) for v in inputs}
+    return [v for v, x in constants.items() if v.name is not None or (x is not None and x.size)]
 
 
 def _has_infinite_elements(support: Support, start: np.ndarray) -> bool:
@@ -98,24 +105,47 @@ def _has_infinite_elements(support: Support, start: np.ndarray) -> bool:
 
 
 def _overflowing(rv: TensorVariable) -> list[TensorVariable]:
-    """Whole parameters in whose type the start or the log density is not what floats would give."""
+    """Whole parameters in whose type the start is outside, or the log density is another one.
+
+    The log density is compared with that of floats, by its difference between two points.
+    """
+    node = rv.owner
+    if not isinstance(node.op, RandomVariable):
+        return []
     whole = [v for v in _parameters(rv) if v.dtype in SMALL_INTEGERS and is_data(v)]
     if all(np.all(np.abs(present_value(v).astype(float)) < LEAST_LARGE) for v in whole):
         return []
-    inputs = [pt.cast(v, "float64") if v in whole else v for v in rv.owner.inputs]
-    floats = rv.owner.clone_with_new_inputs(inputs, strict=False)
-    floats = floats.outputs[rv.owner.outputs.index(rv)]
-    point = support_point(floats)
-    if not is_data(point):
-        return []
-    pairs = [
-        (support_point(rv), point),
-        (pm.logp(rv, point, warn_rvs=False), pm.logp(floats, point, warn_rvs=False)),
+    # as PyTensor reads them if they are written as floats
+    inputs = [
+        pt.constant(present_value(v).astype(float).tolist()) if v in whole else v
+        for v in node.inputs
     ]
-    pairs = [pair for pair in pairs if all(map(is_data, pair))]
+    floats = node.clone_with_new_inputs(inputs, strict=False).outputs[node.outputs.index(rv)]
+    if not all(map(is_data, (support_point(rv), support_point(floats)))):
+        return []
+    start, point = present_value(support_point(rv)), present_value(support_point(floats))
+    near = point + 0.1 * np.abs(point) + 0.01
+    try:
+        one, other = _log_densities(rv, [point, near]), _log_densities(floats, [point, near, start])
+    except ParameterValueError:
+        return []  # parameters that are invalid in any type
     with np.errstate(all="ignore"):
-        same = (np.allclose(*map(present_value, pair), rtol=1e-3, equal_nan=True) for pair in pairs)
-        return [] if all(same) else whole
+        same = np.allclose(
+            one[1] - one[0], other[1] - other[0], rtol=1e-3, atol=1e-6, equal_nan=True
+        )
+    started_outside = np.any(np.isfinite(other[0]) & ~np.isfinite(other[2]))
+    return whole if started_outside or not same else []
+
+
+def _log_densities(rv: TensorVariable, points: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Log density of a variable with constant parameters, at some points."""
+    value = rv.type()
+    logp = pm.logp(rv, value, warn_rvs=False)
+    with np.errstate(all="ignore"):
+        return [
+            present_value(clone_replace(logp, {value: pt.constant(x, dtype=rv.dtype)}))
+            for x in points
+        ]
 
 
 def _text(parameter: object, decimals: bool = False) -> str:

@@ -46,6 +46,14 @@ def exchanged_bounds():
     return pm.Uniform("x", 5.0, 2.0)
 
 
+def whole_exchanged_bounds():
+    return pm.Uniform("x", 50, 20)
+
+
+def whole_truncated_lognormal():
+    return pm.Truncated("x", pm.LogNormal.dist(-9, 1), lower=64, upper=100)
+
+
 def bad_initval():
     return pm.HalfNormal("x", initval=-1.0)
 
@@ -73,6 +81,8 @@ STARTS = {
     infinite_bound_of_a_bounded_variable: ("[nan, ", "interval", "default_transform=None"),
     missing_parameter: ("nan", "parameters (nan, 1)", "initval"),
     exchanged_bounds: ("nan", "parameters (5, 2)", "initval"),
+    whole_exchanged_bounds: ("nan", "parameters (50, 20), or", "initval"),
+    whole_truncated_lognormal: ("nan", "parameters (-9, 1, 64, 100), as floats", "initval"),
     bad_initval: ("nan", "initval -1", "(0, inf)"),
     infinite_initval: ("inf", "initval inf", "real line"),
     no_bounds: ("(-inf, inf)", "pm.Flat"),
@@ -111,6 +121,8 @@ def test_whole_numbers_that_do_no_harm():
         pm.HalfNormal("z", 100)
         pm.Uniform("wide", 0, 1000)
         pm.Gamma("rate", 100, 100)
+        pm.SkewNormal("skewed", 100, 100, 100)
+        pm.VonMises("angle", 0, 100)
     assert len(rb.read_region(model)) == 8
 
 
