@@ -110,9 +110,9 @@ def _overflowing(rv: TensorVariable) -> list[TensorVariable]:
     The log density is compared with that of floats, by its difference between two points.
     """
     node = rv.owner
-    if not isinstance(node.op, RandomVariable):
+    if not isinstance(node.op, RandomVariable) or not all(map(is_data, _parameters(rv))):
         return []
-    whole = [v for v in _parameters(rv) if v.dtype in SMALL_INTEGERS and is_data(v)]
+    whole = [v for v in _parameters(rv) if v.dtype in SMALL_INTEGERS]
     if all(np.all(np.abs(present_value(v).astype(float)) < LEAST_LARGE) for v in whole):
         return []
     # as PyTensor reads them if they are written as floats

@@ -106,7 +106,7 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
         density = geometry.density
         reflecting = {c.name for c in density.planes} | {b.name for b, _ in density.reflected}
         raise ValueError(
-            f"sharpness names {', '.join(sorted(map(shown, unknown)))}, but the walls are "
+            f"sharpness names {', '.join(sorted(map(str, unknown)))}, but the walls are "
             f"{', '.join(sorted(known | reflecting)) or 'none'}."
         )
     for name, value in given.items():

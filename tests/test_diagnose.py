@@ -123,6 +123,7 @@ def test_whole_numbers_that_do_no_harm():
         pm.Gamma("rate", 100, 100)
         pm.SkewNormal("skewed", 100, 100, 100)
         pm.VonMises("angle", 0, 100)
+        pm.Normal("child", 100, model["z"])
     assert len(rb.read_region(model)) == 8
 
 
