@@ -24,6 +24,7 @@ from pymc_rollback.constraints import (
     involves_continuous,
     with_plain_inputs,
 )
+from pymc_rollback.diagnose import check_start
 from pymc_rollback.indicators import NEGLIGIBLE_NATS, split_indicators
 from pymc_rollback.parts import log_density, part_of
 
@@ -47,14 +48,31 @@ def check_region(region: Region) -> None:
                 f"Variable {name!r} is {support.variable.dtype}, and trajectories need float64. "
                 "Give it dtype='float64', or set pytensor.config.floatX = 'float64' first."
             )
+    check_start(region)
     for constraint in region.joint:
-        slack = _value_function(
-            region.model, region.start, constraint.slack, [_sum_gradient, _hinge, _hinge_gradient]
-        )
+        slack = _slack_function(region, constraint)
         _check_gradient(constraint, slack)
         if not constraint.affine:
             _check_can_be_met(constraint, slack)
     _check_affine_system(region)
+
+
+def _slack_function(region: Region, constraint: Constraint) -> "_ValueFunction":
+    """The slack of a constraint and what the checks derive from it, if it can be evaluated."""
+    derived = [_sum_gradient, _hinge, _hinge_gradient]
+    try:
+        function = _value_function(region.model, region.start, constraint.slack, derived)
+        function(function.start)
+    # of NumPy and PyTensor, where shapes or indices do not fit
+    except (ValueError, IndexError, AssertionError) as error:
+        shapes = region.model.eval_rv_shapes()
+        inputs = free_inputs(region.model, constraint.slack)
+        listed = (f"{x.name} has the shape {tuple(map(int, shapes[x.name]))}" for x in inputs)
+        raise RegionError(
+            f"Constraint {constraint.name!r}: `{constraint.text}` cannot be evaluated: "
+            f"{str(error).splitlines()[0].strip(' .')}. Check its parts: {', '.join(listed)}."
+        ) from error
+    return function
 
 
 def check_same(then: Region, now: Region) -> None:
@@ -209,7 +227,8 @@ def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
     if all(np.any(np.isnan(value)) for value, _ in tried):
         raise RegionError(
             f"Constraint {constraint.name!r}: the slack of `{constraint.text}` is not a number at "
-            f"any of {len(tried)} points. Look for missing values in its data."
+            f"any of {len(tried)} points. Look for missing values in its data, and for functions "
+            "that have no value there, such as log or sqrt of a negative number."
         )
     gradients = [gradient for _, gradient in tried]
     if not any(np.any(g[np.isfinite(g)] != 0) for g in gradients):

@@ -7,6 +7,8 @@ the same kernels call back into Python.
 
 import ctypes
 import inspect
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +30,10 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.conditions import snapshot
 from pymc_rollback.density import Density
 from pymc_rollback.layout import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
+
+LIBRARIES = {"pymc_rollback", "pymc", "pytensor", "numba", "llvmlite", "numpy", "scipy"}
+LIBRARIES |= {"", *sys.stdlib_module_names}
+"""Packages whose code runs while a model is compiled."""
 
 
 class Interrupt:
@@ -154,6 +160,8 @@ def _jit(
             function = _with_one_argument(function, len(inputs))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
+            if _is_of_the_user(error):
+                raise
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CannotCompileError(f"Numba cannot compile the model ({first})") from error
     for warning in caught:
@@ -163,6 +171,19 @@ def _jit(
             raise CannotCompileError(str(warning.message).splitlines()[0])
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return function
+
+
+def _is_of_the_user(error: Exception) -> bool:
+    """Whether an error arose in code outside the libraries that compile: a user's own Op, say.
+
+    With a NotImplementedError such code says that it has nothing for Numba.
+    """
+    if isinstance(error, NotImplementedError):
+        return False
+    modules = (
+        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+    return not {module.partition(".")[0] for module in modules} <= LIBRARIES
 
 
 def _with_one_argument(function: Dispatcher, count: int) -> Dispatcher:

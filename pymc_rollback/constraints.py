@@ -15,10 +15,11 @@ from pytensor.gradient import NullType
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.scalar.basic import Sub
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import interpreted
-from pymc_rollback.graphs import constant_value, is_data, value_ancestors
+from pymc_rollback.graphs import constant_value, is_data, is_scalar_op, value_ancestors
 from pymc_rollback.readable import readable
 from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
@@ -90,9 +91,14 @@ class Region:
     data: Mapping[SharedVariable, np.ndarray] = field(default_factory=dict)
 
     @cached_property
+    def initial(self) -> dict[str, np.ndarray]:
+        """Where PyMC starts."""
+        return self.model.initial_point(random_seed=0)
+
+    @property
     def start(self) -> dict[str, np.ndarray]:
         """A point of the model, under its own transforms; perhaps outside the region."""
-        return self.model.initial_point(random_seed=0)
+        return self.initial
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -164,9 +170,23 @@ def make_constraint(
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
     slack = with_data(model, slack)
-    rows = pt.cast(slack, "float64").ravel()
+    rows = pt.cast(_without_endless(slack), "float64").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound, level)
+
+
+def _without_endless(slack: TensorVariable) -> TensorVariable:
+    """Leave out elements of a difference that a constant makes infinite: they always hold."""
+    if not is_scalar_op(slack, Sub):
+        return slack
+    left, right = map(constant_value, slack.owner.inputs)
+    if left is None and right is None:
+        return slack
+    endless = np.isneginf(right) if left is None else np.isposinf(left)
+    if not np.any(endless) or np.all(endless):
+        return slack
+    shape = constant_fold(tuple(slack.shape), raise_not_constant=False)
+    return slack.ravel()[np.flatnonzero(~np.broadcast_to(endless, shape))]
 
 
 def with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:

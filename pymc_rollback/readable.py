@@ -5,6 +5,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import ScalarFromTensor
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import Max
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
@@ -52,9 +53,11 @@ def _write_node(expression: Variable) -> tuple[str, int]:
         return _write_elementwise(op.scalar_op, node.inputs)
     if isinstance(op, Subtensor):
         return _write_index(node), _ATOM
-    if type(op).__name__ in ("Dot", "Blockwise", "MatMul") and len(node.inputs) == 2:
+    core = getattr(op, "core_op", op)  # of a function that runs over a batch
+    if type(core).__name__ in ("Dot", "MatMul"):
         return _infix(node.inputs, " @ ", 2), 2
-    name = type(op).__name__.lower() if isinstance(op, CAReduce) else str(op).split("{")[0]
+    named_by_class = core is not op or isinstance(op, CAReduce)
+    name = type(core).__name__.lower() if named_by_class else str(op).split("{")[0]
     return _call(name, node.inputs), _ATOM
 
 
@@ -62,6 +65,8 @@ def _write_elementwise(op: scalar.ScalarOp, inputs: list[Variable]) -> tuple[str
     if isinstance(op, scalar.Cast | scalar.Identity):
         return _write(inputs[0])
     if isinstance(op, scalar.Neg):
+        if (least := _least_of(inputs[0])) is not None:
+            return _call("min", [least]), _ATOM
         return f"-{_bracketed(inputs[0], 2)}", 2
     if isinstance(op, scalar.Sqr):
         return f"{_bracketed(inputs[0], 5)}**2", 4
@@ -71,6 +76,16 @@ def _write_elementwise(op: scalar.ScalarOp, inputs: list[Variable]) -> tuple[str
         if isinstance(op, kind):
             return _infix(inputs, symbol, strength), strength
     return _call(type(op).__name__.lower(), inputs), _ATOM
+
+
+def _least_of(expression: Variable) -> Variable | None:
+    """``x`` in ``max(-x)``, as PyTensor writes ``-min(x)``."""
+    node = expression.owner
+    if node is None or not isinstance(node.op, Max):
+        return None
+    inner = node.inputs[0].owner
+    negative = inner is not None and isinstance(getattr(inner.op, "scalar_op", None), scalar.Neg)
+    return inner.inputs[0] if negative else None
 
 
 def _infix(inputs: list[Variable], symbol: str, strength: int) -> str:
@@ -95,7 +110,8 @@ def _number(value: object) -> str:
     if array.dtype == object:
         return str(value)
     if array.size == 1:
-        return f"{array.item():g}" if array.dtype.kind in "fiu" else str(array.item())
+        # a zero without its sign
+        return f"{array.item() + 0:g}" if array.dtype.kind in "fiu" else str(array.item())
     if array.ndim == 1 and array.size <= 4:
         return "[" + ", ".join(_number(x) for x in array) + "]"
     return f"array{array.shape}".replace(",)", ")")

@@ -19,6 +19,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.account import ImpossibleError, require_data
+from pymc_rollback.arguments import as_expression, check_name, check_slacks, require_model
+from pymc_rollback.between import between as lies_between
 from pymc_rollback.checks import check_densities, check_potentials, check_region
 from pymc_rollback.conditions import (
     Inequality,
@@ -68,7 +70,8 @@ def read_region(
         Where a constraint cannot be read, depends on no continuous variable, cannot be met, or
         has no gradient.
     """
-    model = pm.modelcontext(model)
+    model = require_model(model)
+    check_slacks(constraints)
     by_hand = dict(constraints or {})
     supports = {rv.name: _read_support(model, rv) for rv in model.free_RVs if is_continuous(rv)}
     for rv in model.basic_RVs:
@@ -91,12 +94,22 @@ def read_region(
 
 
 def constrain(
-    name: str, condition: TensorVariable, model: pm.Model | None = None
+    name: str,
+    condition: TensorVariable,
+    model: pm.Model | None = None,
+    *,
+    between: tuple[TensorVariable | float | None, TensorVariable | float | None] | None = None,
 ) -> TensorVariable:
     """Constrain a model's variables to where a condition holds.
 
     Adds the Potential ``switch(condition, 0, -inf)``, so that every tool that evaluates the model
     sees the true, truncated density.
+
+    Several comparisons are joined by ``&`` (and), ``|`` (or) and ``~`` (not), each in brackets:
+    ``(6 < s) & (s < 7)``. Python's ``6 < s < 7``, ``and``, ``or``, ``not``, ``all``, ``any``,
+    ``max`` and ``min`` want a single truth value, which an expression of random variables does not
+    have ("TensorVariable cannot be converted to Python boolean"): use ``pt.all``, ``pt.any``,
+    ``pt.maximum`` and ``pt.minimum``.
 
     Parameters
     ----------
@@ -104,10 +117,13 @@ def constrain(
         Name of the Potential.
     condition
         Comparisons (``<``, ``<=``, ``>``, ``>=``) of expressions of the model's variables,
-        elementwise on arrays, combined by ``&``, ``|`` and ``~``. A vector of conditions is many
-        constraints.
+        elementwise on arrays. A vector or a list of conditions is many constraints. With
+        ``between``, the expression that lies between the ends.
     model
         The model; that of the context if left out.
+    between
+        Lower and upper end of an expression: numbers, arrays or expressions. None, or an infinite
+        number, is no end.
 
     Returns
     -------
@@ -120,27 +136,32 @@ def constrain(
     >>> import pymc_rollback as rb
     >>> with pm.Model() as model:
     ...     x = pm.Normal("x", shape=2)
-    ...     disk = rb.constrain("disk", (x**2).sum() < 2)
+    ...     s = x.sum()
+    ...     slab = rb.constrain("slab", (6 < s) & (s < 7))
+    ...     same = rb.constrain("same", s, between=(6, 7))
+    ...     disk = rb.constrain("disk", (x**2).sum() < 100)
     >>> [constraint.text for constraint in rb.read_region(model)]
-    ['sum(x**2) < 2']
+    ['sum(x) > 6', 'sum(x) < 7', 'sum(x) > 6', 'sum(x) < 7', 'sum(x**2) < 100']
     """
-    model = pm.modelcontext(model)
-    if not isinstance(name, str) or not name.strip():
-        raise RegionError(f"name={name!r}: a constraint needs a name, such as 'disk'.")
+    model = require_model(model)
+    check_name(name)
     full_name, root = model.name_for(name), model.root
     if full_name in model.named_vars:
         raise RegionError(
             f"Constraint {full_name!r}: the model has a variable of that name already. "
             "Choose another name."
         )
-    if condition is None or isinstance(condition, bool | np.bool_):
+    if between is not None:
+        condition = lies_between(name, condition, between)
+    if isinstance(condition, bool | np.bool_):
         raise RegionError(
             f"Constraint {name!r}: the condition is the Python value {condition}, not an "
             "expression of the model's variables. `==` compares objects, not values; an equality "
             "has measure zero and cannot be sampled: make one variable a Deterministic of the "
             "others."
         )
-    condition = pt.as_tensor_variable(condition)
+    form = f"constrain({name!r}, x < 1)"
+    condition = as_expression(f"Constraint {name!r}", condition, "condition", form)
     if condition.dtype != "bool":
         raise RegionError(
             f"Constraint {name!r}: `{readable(condition)}` is {condition.dtype}, not a condition. "
@@ -234,7 +255,7 @@ def _likelihood_rows(model: pm.Model, rv: TensorVariable, data: TensorVariable) 
 
 
 def _given_by_hand(model: pm.Model, name: str, slack: TensorVariable) -> Constraint:
-    slack = pt.as_tensor_variable(slack)
+    slack = as_expression(f"Constraint {name!r}", slack, "slack", f"{{{name!r}: 1 - x}} for x < 1")
     if slack.dtype == "bool":
         raise RegionError(
             f"Constraint {name!r}: `{readable(slack)}` is a condition. Give its slack, an "
@@ -273,7 +294,8 @@ def _require_continuous(
     if foreign:
         raise RegionError(
             f"Constraint {name!r}: `{text}` involves "
-            f"{', '.join(sorted(str(v) for v in foreign))}, which is not in this model."
+            f"{', '.join(sorted(str(v) for v in foreign))}, which is not in this model. Write it "
+            f"with this model's variables ({', '.join(rv.name for rv in model.free_RVs)})."
         )
     if involves_continuous(model, expression):
         return

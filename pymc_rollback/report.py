@@ -1,20 +1,31 @@
 """What was read from a model and what will be done with it, for people."""
 
 import html
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from io import StringIO
+from shutil import get_terminal_size
+from typing import get_args
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 from pytensor.tensor.variable import TensorVariable
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from pymc_rollback.density import Density, owner_of
 from pymc_rollback.region import read_region
-from pymc_rollback.settings import check_choices
+from pymc_rollback.settings import Numbers, check_choices
 from pymc_rollback.treatment import choose_treatments
+
+SHORT_COLUMNS = ("shape", "action", "rows", "affine")
+"""Columns that are never wrapped."""
+
+MOST_LISTED = 6
+"""Variables or constraints that a line names."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +64,12 @@ class PotentialRow:
     action: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Description:
-    """The region of a model as a table: printed, as HTML in a notebook, or as data."""
+    """The region of a model as a table: printed, as HTML in a notebook, or as data.
+
+    It is printed in the width of the terminal, or in 80 columns where there is none.
+    """
 
     variables: tuple[VariableRow, ...]
     constraints: tuple[ConstraintRow, ...]
@@ -64,10 +78,18 @@ class Description:
     def to_dict(self) -> dict[str, list[dict]]:
         """Give the same rows as plain data."""
         return {
-            "variables": [asdict(row) for row in self.variables],
-            "constraints": [asdict(row) for row in self.constraints],
-            "potentials": [asdict(row) for row in self.potentials],
+            section.name: [asdict(row) for row in getattr(self, section.name)]
+            for section in fields(self)
         }
+
+    def to_frame(self) -> dict[str, pd.DataFrame]:
+        """Give the same rows as data frames, by section, each with the names as its index."""
+        frames = {}
+        for section in fields(self):
+            columns = [column.name for column in fields(get_args(section.type)[0])]
+            frame = pd.DataFrame(self.to_dict()[section.name], columns=columns)
+            frames[section.name] = frame.set_index("name")
+        return frames
 
     def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Title, header and cells of each table."""
@@ -79,7 +101,7 @@ class Description:
                 str(r.rows),
                 "yes" if r.affine else "no",
                 r.wall + (f", read as a wall ({r.level:g})" if np.isfinite(r.level) else ""),
-                f"{r.slack:.4g}",
+                f"{r.slack:.4g}" if r.slack > 0 else "a start is searched",
             ]
             for r in self.constraints
         ]
@@ -97,19 +119,15 @@ class Description:
         return sections
 
     def __rich__(self) -> Group:
-        tables = []
-        for title, header, rows in self._sections():
-            table = Table(*header, title=title, title_justify="left")
-            for row in rows:
-                # brackets in names and inequalities are not markup
-                table.add_row(*(cell.replace("[", r"\[") for cell in row))
-            tables.append(table)
-        return Group(*tables)
+        tables = [_rich_table(*section) for section in self._sections()]
+        return Group(*(part for table in tables for part in (table, Text())))
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=120)
+        console = Console(file=StringIO(), width=get_terminal_size().columns)
         console.print(self)
-        return console.file.getvalue()
+        return console.file.getvalue().rstrip()
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return "".join(_html_table(*section) for section in self._sections())
@@ -136,7 +154,7 @@ def describe(
     treatments = choose_treatments(region, barrier, transform)
     density = Density(region, treatments, region.start, exact=True)
     shapes = region.model.eval_rv_shapes()
-    slacks = region.evaluate([c.slack for c in region], region.start)
+    slacks = region.evaluate([c.slack for c in region], region.initial)
     return Description(
         tuple(
             VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
@@ -162,13 +180,51 @@ def describe(
     )
 
 
+def summarise(density: Density, numbers: Numbers) -> str:
+    """Say in a line what will be drawn, what keeps it inside, and what is tuned."""
+    drawn = [(name, treatment.action) for name, treatment in density.treatments.items()]
+    walls = [(c.name, density.wall(c)) for c in density.region.joint if density.moves(c.slack)]
+    inside = f", inside {_listed(walls)}" if walls else ""
+    given = {"step_size": numbers.step_size, "n_steps": numbers.n_steps}
+    said = [f"{name}={value:g}" for name, value in given.items() if value is not None]
+    tuned = [name for name, value in given.items() if value is None]
+    tuned += ["sharpness"] if numbers.tunes_rows else []
+    tuned += ["metric"] if numbers.tunes_metric else []
+    said += [f"tunes {', '.join(tuned)}"] if tuned else ["tunes nothing"]
+    kind = "exact" if numbers.exact else "smoothed"
+    return f"{kind} draws of {_listed(drawn)}{inside}; {', '.join(said)}"
+
+
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """Names, each with what is done with it; the first ones of many."""
+    listed = [f"{name} ({action})" for name, action in pairs[:MOST_LISTED]]
+    more = len(pairs) - len(listed)
+    return ", ".join(listed + ([f"and {more} more"] if more else []))
+
+
 def _shape(shape: tuple[int, ...]) -> str:
     return "scalar" if shape == () else " x ".join(map(str, shape))
 
 
+def _rich_table(title: str, header: list[str], rows: list[list[str]]) -> Table | Text:
+    """A table whose long cells are wrapped within their columns."""
+    if not rows:
+        return Text(f"{title}: none")
+    columns = [Column(name, overflow="fold", no_wrap=name in SHORT_COLUMNS) for name in header]
+    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))  # brackets in names and inequalities are not markup
+    return table
+
+
 def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
+    # notebooks align the cells of a table to the right
+    left = 'style="text-align: left"'
+
     def line(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        return "".join(
+            ["<tr>", *(f"<{tag} {left}>{html.escape(cell)}</{tag}>" for cell in cells), "</tr>"]
+        )
 
     body = "".join(line(row, "td") for row in rows)
-    return f"<table><caption>{title}</caption>{line(header, 'th')}{body}</table>"
+    return f"<table><caption {left}>{title}</caption>{line(header, 'th')}{body}</table>"

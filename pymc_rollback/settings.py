@@ -10,6 +10,7 @@ import pymc as pm
 from pymc.util import get_value_vars_from_user_vars
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.arguments import check_list_of_names, check_variables, shown
 from pymc_rollback.constraints import Region, is_continuous
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
@@ -66,13 +67,13 @@ def check_positive(option: str, value: object, below: float = np.inf) -> None:
     """Raise unless a value is a number between zero and a limit."""
     if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value < below):
         limit = "" if np.isinf(below) else f" below {below:g}"
-        raise ValueError(f"{option}={value!r} must be a positive, finite number{limit}.")
+        raise ValueError(f"{option}={shown(value)} must be a positive, finite number{limit}.")
 
 
 def check_whole(option: str, value: object) -> None:
     """Raise unless a value is a whole number of at least one."""
     if isinstance(value, bool) or not (isinstance(value, Integral) and value >= 1):
-        raise ValueError(f"{option}={value!r} must be a whole number of at least 1.")
+        raise ValueError(f"{option}={shown(value)} must be a whole number of at least 1.")
 
 
 def check_bool(option: str, value: object) -> None:
@@ -99,6 +100,11 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
     if given is None:
         given = {}
     elif not isinstance(given, Mapping):
+        if not isinstance(given, Real):
+            raise ValueError(
+                f"sharpness={shown(given)} must be a positive, finite number, or such numbers by "
+                f"name: {{{next(iter(sorted(known)), 'c')!r}: 20.0}}."
+            )
         check_positive("sharpness", given)
         given = dict.fromkeys(known, given)
     unknown = set(given) - known
@@ -107,7 +113,7 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
         density = geometry.density
         reflecting = {c.name for c in density.planes} | {b.name for b, _ in density.reflected}
         raise ValueError(
-            f"sharpness names {', '.join(sorted(unknown))}, but the walls are "
+            f"sharpness names {', '.join(sorted(map(str, unknown)))}, but the walls are "
             f"{', '.join(sorted(known | reflecting)) or 'none'}."
         )
     for name, value in given.items():
@@ -126,11 +132,14 @@ def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
     """Variances that are given as a metric, and whether a tuned one is dense."""
     if isinstance(metric, str) and metric in ("diag", "dense"):
         return None, metric == "dense"
-    variances = np.asarray(metric if not isinstance(metric, str) else np.nan, dtype=float)
+    try:
+        variances = np.asarray(metric, dtype=float)
+    except (TypeError, ValueError):
+        variances = np.array(np.nan)
     if variances.shape != (size,) or not np.all(np.isfinite(variances) & (variances > 0)):
         raise ValueError(
-            f"metric={metric!r} must be 'diag', 'dense', or an array of {size} positive variances, "
-            "one for each coordinate."
+            f"metric={shown(metric)} must be 'diag', 'dense', or an array of {size} positive "
+            "variances, one for each coordinate."
         )
     return variances, False
 
@@ -159,14 +168,11 @@ def require_numbers(numbers: Numbers) -> None:
 
 def sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> list[TensorVariable]:
     """Value variables that the step samples, in the model's order."""
+    check_variables(vars, model)
     if vars is None:
         values = model.continuous_value_vars
     else:
-        known = {*model.free_RVs, *model.value_vars}
-        for var in vars:
-            if var not in known:
-                raise ValueError(f"Variable {var} is not a free variable of this model.")
-        values = get_value_vars_from_user_vars(vars, model)
+        values = get_value_vars_from_user_vars(list(vars), model)
     discrete = [v.name for v in values if not is_continuous(v)]
     if discrete:
         raise ValueError(
@@ -203,8 +209,7 @@ def check_choices(region: Region, barrier: Collection[str], transform: Collectio
 
 def _check_names(option: str, names: Collection[str], region: Region) -> None:
     """Raise unless an option names continuous variables that have a bound or an order."""
-    if isinstance(names, str):
-        raise ValueError(f"{option}={names!r} must be a list of names, such as [{names!r}].")
+    check_list_of_names(option, names)
     unknown = set(names) - set(region.supports)
     if unknown:
         raise ValueError(

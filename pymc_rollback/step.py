@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pymc as pm
@@ -14,17 +14,28 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
-from rich.table import Column
 
+from pymc_rollback.arguments import (
+    check_blocked,
+    check_compile_kwargs,
+    check_options,
+    check_point,
+    check_rng,
+    check_variables,
+    require_model,
+)
 from pymc_rollback.chain import Chain, ChainState, Draw, Place
 from pymc_rollback.checks import check_same
 from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
+from pymc_rollback.diagnose import complain
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.guard import Guard, OneThread
 from pymc_rollback.layout import read_point
+from pymc_rollback.progress import progressbar_config, progressbar_update
 from pymc_rollback.region import read_region
+from pymc_rollback.report import summarise
 from pymc_rollback.settings import (
     Numbers,
     check_bool,
@@ -135,6 +146,17 @@ class RollbackHMC(BlockedStep):
         "warning": (SamplerWarning, None),
     }
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse what PyMC stumbles over before it calls ``__init__``."""
+        check_options(options, cls.__init__)
+        model = require_model(options.get("model"))
+        if not model.free_RVs:
+            raise ValueError("The model has no free variables for RollbackHMC to sample.")
+        check_variables(options["vars"] if "vars" in options else next(iter(args), None), model)
+        check_blocked(options.get("blocked"))
+        check_rng(options.get("rng"))
+        return super().__new__(cls, *args, **options)
+
     def __init__(
         self,
         vars: Sequence[TensorVariable] | None = None,
@@ -155,7 +177,7 @@ class RollbackHMC(BlockedStep):
         initial_point: PointType | None = None,
         blocked: bool = True,
     ) -> None:
-        model = pm.modelcontext(model)
+        model = require_model(model)
         self.vars = sampled_values(model, vars)
         names = [model.values_to_rvs[v].name for v in self.vars]
         if step_size is not None:
@@ -165,6 +187,7 @@ class RollbackHMC(BlockedStep):
         check_bool("exact", exact)
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
+        check_compile_kwargs(compile_kwargs)
         region = read_region(model, constraints)
         check_choices(region, barrier, transform)
         if isinstance(sharpness, Mapping) or sharpness is None:
@@ -176,6 +199,7 @@ class RollbackHMC(BlockedStep):
             choose_treatments(region, barrier, transform, sharp) if exact else untreated(region)
         )
         start = region.start if initial_point is None else initial_point
+        check_point(start, region.start)
         density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)
@@ -202,6 +226,9 @@ class RollbackHMC(BlockedStep):
         self._begin()
         self._functions()
         self.chain.compile_kernels()
+
+    def __repr__(self) -> str:
+        return f"<RollbackHMC: {summarise(self.geometry.density, self.numbers)}>"
 
     def _begin(self) -> None:
         """Start a chain: the same instance may serve several."""
@@ -266,10 +293,7 @@ class RollbackHMC(BlockedStep):
             self._draw(functions, several=goes_on and not self.tune)
         draw = self.ahead.pop(0)
         if not np.isfinite(draw.outcome.energy):
-            raise SamplingError(
-                "The log density is not finite at the start of a trajectory. "
-                "Try model.debug() to find the variable."
-            )
+            self._complain(functions, draw, point)
         self.point = draw.point
         position, smooth_logp, _ = read_point(draw.point)
         *values, difference = functions.leave(position, self.place.others)
@@ -291,6 +315,12 @@ class RollbackHMC(BlockedStep):
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
         return point, [stats]
+
+    def _complain(self, functions: Compiled, draw: Draw, point: PointType) -> None:
+        """Say which term of the log density is not finite."""
+        *values, _ = functions.leave(read_point(draw.point).position, self.place.others)
+        at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
+        raise SamplingError(complain(self.geometry.density.model, at))
 
     def _was_handed_out(self, point: PointType) -> bool:
         """Whether a point is the one that was drawn last, so that the chain goes on from there."""
@@ -367,24 +397,8 @@ class RollbackHMC(BlockedStep):
 
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:
-        columns = [
-            TextColumn("{task.fields[divergences]}", table_column=Column("Divergences", ratio=1)),
-            TextColumn("{task.fields[step_size]:0.2g}", table_column=Column("Step size", ratio=1)),
-            TextColumn("{task.fields[n_steps]}", table_column=Column("Grad evals", ratio=1)),
-            TextColumn("{task.fields[inside]:0.2f}", table_column=Column("Inside", ratio=1)),
-        ]
-        stats = {
-            "divergences": [0] * n_chains,
-            "step_size": [0.0] * n_chains,
-            "n_steps": [0] * n_chains,
-            "inside": [1.0] * n_chains,
-        }
-        return columns, stats
+        return progressbar_config(n_chains)
 
     @staticmethod
     def _make_progressbar_update_functions() -> tuple:
-        def update(stats: Mapping[str, Any]) -> dict[str, Any]:
-            shown = {key: stats[key] for key in ("divergences", "step_size", "n_steps", "inside")}
-            return {**shown, "failing": stats["divergences"] > 0}
-
-        return (update,)
+        return (progressbar_update,)

@@ -122,11 +122,11 @@ def test_no_continuous_variable():
     refused(model, "no continuous")
     with pm.Model() as empty:
         pass
-    refused(empty, "No free random variables")
+    refused(empty, "no free variables")
 
 
 def test_no_variables_given(model):
-    refused(model, "No free random variables", vars=[])
+    refused(model, "vars=[]", "Leave it out", vars=[])
 
 
 def test_no_model():

@@ -43,7 +43,7 @@ BAD = [
         "equality-in-or",
     ),
     bad(lambda m: True, "Python value True", "python-true"),
-    bad(lambda m: None, "Python value None", "python-none"),
+    bad(lambda m: None, "condition is None.*expression of the model's variables", "python-none"),
     bad(lambda m: m["v"] < [1, np.nan, 2], "not a number.*missing values in its data", "nan"),
     bad(lambda m: (m["d"] >= 1) | (m["x"] > 0), "d >= 1.*data decide it", "decided-by-data"),
     bad(lambda m: m["d"] > 0, "none of the model's free variables.*Remove", "data"),
@@ -93,7 +93,7 @@ def test_reading_refuses_the_same_in_a_potential(model, condition, match):
         rb.read_region(model)
 
 
-@pytest.mark.parametrize("name", ["", " ", None, 3])
+@pytest.mark.parametrize("name", ["", " "])
 def test_a_constraint_needs_a_name(model, name):
     with model, pytest.raises(rb.RegionError, match=rf"name={name!r}.*needs a name"):
         rb.constrain(name, model["x"] > 0)
@@ -155,10 +155,9 @@ def test_a_name_that_the_model_has(model, name):
 
 
 def test_outside_of_a_model_context(model):
-    """PyMC's own error."""
-    with pytest.raises(TypeError, match="No model on context stack"):
+    with pytest.raises(TypeError, match=r"no model.*with pm\.Model"):
         rb.constrain("ring", model["x"] > 0)
-    with pytest.raises(TypeError, match="No model on context stack"):
+    with pytest.raises(TypeError, match=r"no model.*with pm\.Model"):
         rb.read_region()
 
 

@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch import numba_funcify
 
 import pymc_rollback as rb
 
@@ -73,6 +74,29 @@ def only_warning(caught):
     """The one warning; those of PyTensor about its environment do not count."""
     [warning] = [w for w in caught if "BLAS" not in str(w.message)]
     return str(warning.message)
+
+
+class Looked(Double):
+    """An Op whose own code for Numba fails."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+
+@numba_funcify.register(Looked)
+def look_up(op, **kwargs):
+    raise op.error
+
+
+def test_an_error_in_the_code_of_a_user_is_not_hidden():
+    with pytest.raises(KeyError, match="no such table"):
+        build(Looked(KeyError("no such table")))
+
+
+def test_code_of_a_user_may_have_nothing_for_numba():
+    with pytest.warns(UserWarning, match="call back into Python.*nothing for Numba"):
+        build(Looked(NotImplementedError("nothing for Numba")))
 
 
 def test_an_op_without_numba_code(compiled_draws):

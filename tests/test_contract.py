@@ -19,6 +19,7 @@ from rich.console import Console
 from scipy import stats
 
 import pymc_rollback as rb
+from pymc_rollback import progress
 
 matplotlib.use("Agg")
 
@@ -237,6 +238,7 @@ def terminal(monkeypatch):
         return Console(file=text, width=200, theme=theme)
 
     monkeypatch.setattr(rich_progress, "Console", console)
+    monkeypatch.setattr(progress, "Console", console)
     return text
 
 

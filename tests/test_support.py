@@ -162,7 +162,9 @@ SHAPED = [
         id="Truncated",
     ),
     pytest.param(
-        lambda label: pm.Truncated(label, pm.Gamma.dist(2, 1, shape=2), lower=[-np.inf, 0.5]),
+        lambda label: pm.Truncated(
+            label, pm.Gamma.dist(2, 1, shape=2), lower=[-np.inf, 0.5], default_transform=None
+        ),
         [0, 0.5],
         [np.inf, np.inf],
         id="Truncated-Gamma",

@@ -1,0 +1,68 @@
+"""What PyMC's progress bar shows of a chain, in as many columns as the terminal has room for."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import TextColumn
+from rich.table import Column
+
+WIDTH_OF_PYMC = 69
+"""Characters that PyMC's own columns need: the bar, draws, speed, elapsed and remaining time."""
+
+GAP = 3
+"""Characters between two columns."""
+
+WIDE = 160
+"""Characters of a line in which all columns have room, as PyMC lays them out."""
+
+
+class Statistic(NamedTuple):
+    """A statistic of a draw: its value before the first one, its column, and a narrow one."""
+
+    name: str
+    before: float
+    text: str
+    heading: str
+    short: str
+    width: int
+
+
+STATISTICS = (
+    Statistic("divergences", 0, "{task.fields[divergences]}", "Divergences", "Diverged", 8),
+    Statistic("n_steps", 0, "{task.fields[n_steps]}", "Grad evals", "Grad evals", 5),
+    Statistic("step_size", 0.0, "{task.fields[step_size]:0.2g}", "Step size", "Step size", 7),
+    Statistic("inside", 1.0, "{task.fields[inside]:0.2f}", "Inside", "Inside", 6),
+)
+"""What is shown, the most important first."""
+
+
+def columns_that_fit(width: int) -> list[TextColumn]:
+    """Columns beside PyMC's own, the less important ones left out where a terminal is narrow.
+
+    Parameters
+    ----------
+    width
+        Characters of a line.
+    """
+    if width >= WIDE:
+        return [TextColumn(s.text, table_column=Column(s.heading, ratio=1)) for s in STATISTICS]
+    columns, room = [], width - WIDTH_OF_PYMC
+    for shown in STATISTICS:
+        room -= shown.width + GAP
+        if room >= 0 or not columns:
+            column = Column(shown.short, min_width=shown.width, max_width=shown.width)
+            columns.append(TextColumn(shown.text, table_column=column))
+    return columns
+
+
+def progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:
+    """Columns for the present terminal, and what they show before the first draw."""
+    before = {shown.name: [shown.before] * n_chains for shown in STATISTICS}
+    return columns_that_fit(Console().width), before
+
+
+def progressbar_update(stats: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown after a draw, from its statistics; a chain with divergences turns red."""
+    values = {shown.name: stats[shown.name] for shown in STATISTICS}
+    return {**values, "failing": stats["divergences"] > 0}
