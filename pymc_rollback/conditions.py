@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
+from pymc.logprob.utils import local_check_parameter_to_ninf_switch
 from pymc.pytensorf import compile as pymc_compile
 from pymc.pytensorf import constant_fold
 from pytensor.compile.mode import OPT_MINIMUM, Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.rewriting.basic import in2out
 from pytensor.graph.traversal import graph_inputs, toposort
 from pytensor.link.vm import VMLinker
 from pytensor.raise_op import CheckAndRaise
@@ -24,7 +26,10 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.readable import readable
 
-UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
+UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM).register(
+    # which is among the rewrites that pymc_compile asks for, but only where there are others
+    (in2out(local_check_parameter_to_ninf_switch), -1)
+)
 """A mode that rewrites a graph no more than it must, and runs it in Python."""
 
 MOST_OPERANDS = 31

@@ -1,0 +1,86 @@
+"""Ordinary models, as users write them: each is read, described and sampled."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+import pymc_rollback as rb
+
+
+def draw_some(model, count=3, **options):
+    """A few draws, and their log densities as we have them; interpreted, to compile little."""
+    with pytest.warns(UserWarning, match="The kernels call back into Python"):
+        step = rb.RollbackHMC(
+            model=model, rng=1, compile_kwargs={"mode": "FAST_COMPILE"}, **options
+        )
+    points, logps = [model.initial_point()], []
+    for _ in range(count):
+        point, [stats] = step.step(points[-1])
+        points.append(point)
+        logps.append(stats["model_logp"])
+    return points[1:], logps
+
+
+def check_draws(model):
+    """The log density of each draw is that of the model, and finite."""
+    points, logps = draw_some(model)
+    true = model.compile_logp(mode="FAST_COMPILE")
+    expected = [true(point) for point in points]
+    assert np.all(np.isfinite(expected))
+    np.testing.assert_allclose(logps, expected, rtol=1e-8)
+
+
+COUNTS = np.array([3, 4, 5])
+ROWS = np.random.default_rng(0).normal(size=(20, 3))
+
+
+def shares():
+    p1, p2 = pm.Uniform("p1", 0, 1), pm.Uniform("p2", 0, 1)
+    p3 = 1 - p1 - p2
+    rb.constrain("p3", p3 > 0)
+    pm.Multinomial("votes", n=12, p=pt.stack([p1, p2, p3]), observed=COUNTS)
+
+
+def correlations():
+    r = pm.Uniform("r", -1, 1, shape=3)
+    rows = [[1.0, r[0], r[1]], [r[0], 1.0, r[2]], [r[1], r[2], 1.0]]
+    return r, pt.stack([pt.stack(row) for row in rows])
+
+
+def eigenvalues():
+    _, matrix = correlations()
+    rb.constrain("definite", pt.linalg.eigh(matrix)[0] > 1e-6)
+    pm.MvNormal("y", np.zeros(3), cov=matrix, observed=ROWS)
+
+
+def minors():
+    r, matrix = correlations()
+    rb.constrain("second", 1 - r[0] ** 2 > 0)
+    rb.constrain("third", pt.linalg.det(matrix) > 0)
+    pm.MvNormal("y", np.zeros(3), cov=matrix, observed=ROWS)
+
+
+@pytest.mark.parametrize("build", [shares, eigenvalues, minors])
+def test_invalid_parameters_outside_the_region_are_no_error(build):
+    with pm.Model() as model:
+        build()
+    assert "not finite at the starting point" not in str(rb.describe(model))
+    check_draws(model)
+
+
+GRID = np.linspace(-3.0, 3.0, 61)
+BELL = np.exp(-(GRID**2) / 2)
+
+
+# PyMC's Op for splines has its gradient under an old name
+@pytest.mark.filterwarnings("ignore:SplineWrapper should implement:FutureWarning")
+@pytest.mark.parametrize("options", [{}, {"shape": 2}, {"observed": [0.1, 0.3]}], ids=str)
+def test_interpolated(options):
+    with pm.Model() as model:
+        mu = pm.HalfNormal("mu")
+        pm.Interpolated("x", GRID, BELL, **options)
+        pm.Potential("mean", -(mu**2))
+    region = rb.read_region(model)
+    assert ("x.upper" in {c.name for c in region}) == ("observed" not in options)
+    check_draws(model)
