@@ -96,9 +96,13 @@ class Chain(WithSamplingState):
     ) -> np.ndarray:
         """A position inside the region, with first guesses of what is tuned there."""
         start = Start(self.geometry, *place)
-        position = start.find(position, rng)
+
+        def level(x: np.ndarray) -> float:
+            return log_density(functions, x, place)[0]
+
+        position = start.find(position, level, rng)
         if disperse:
-            position = start.jitter(position, lambda x: log_density(functions, x, place)[0], rng)
+            position = start.jitter(position, level, rng)
         if self.numbers.tunes_metric:
             width = place.upper - place.lower
             between = self.geometry.reflects & np.isfinite(width)

@@ -21,6 +21,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import constant_value, interpreted, is_data
+from pymc_rollback.inside import find_inside
 from pymc_rollback.readable import readable
 from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
@@ -89,8 +90,8 @@ class Region:
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:
-        """A point of the model, under its own transforms; perhaps outside the region."""
-        return self.model.initial_point(random_seed=0)
+        """A point of the model, under its own transforms, inside the region if one was found."""
+        return find_inside(self.model, [c.slack for c in self.constraints] if self.joint else [])
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:

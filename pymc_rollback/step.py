@@ -22,6 +22,7 @@ from pymc_rollback.compiled import Compiled, compile_density
 from pymc_rollback.conditions import has_changed
 from pymc_rollback.density import Density
 from pymc_rollback.geometry import Geometry
+from pymc_rollback.inside import settle
 from pymc_rollback.region import read_region
 from pymc_rollback.settings import (
     Numbers,
@@ -291,6 +292,8 @@ class RollbackHMC(BlockedStep):
     def _enter(self, functions: Compiled, point: PointType) -> Place:
         """Take the coordinates from a point; what surrounds them there."""
         geometry = self.geometry
+        if self.iteration == 0:
+            point = settle(geometry.density.model, point, self.vars)
         values = (np.asarray(point[name]) for name in geometry.value_names)
         self.coordinates, lower, upper = functions.enter(*values)
         place = Place(geometry.ravel_others(point), lower, upper)

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pymc.distributions import transforms
 
 import pymc_rollback as rb
 
@@ -61,11 +62,67 @@ def minors():
     pm.MvNormal("y", np.zeros(3), cov=matrix, observed=ROWS)
 
 
-@pytest.mark.parametrize("build", [shares, eigenvalues, minors])
+def many_shares():
+    p = pm.Uniform("p", 0, 1, shape=8)
+    rb.constrain("rest", 1 - pt.sum(p) > 0)
+    shares = pt.concatenate([p, 1 - pt.sum(p, keepdims=True)])
+    pm.Multinomial("votes", n=45, p=shares, observed=np.arange(1, 10))
+
+
+@pytest.mark.parametrize("build", [shares, many_shares, eigenvalues, minors])
 def test_invalid_parameters_outside_the_region_are_no_error(build):
     with pm.Model() as model:
         build()
-    assert "not finite at the starting point" not in str(rb.describe(model))
+    description = rb.describe(model)
+    assert not any("starting point" in row.why for row in description.variables)
+    assert all(row.slack > 0 for row in description.constraints)
+    check_draws(model)
+
+
+def rates():
+    p = pm.Uniform("p", 0, 1, shape=3, transform=transforms.ordered)
+    pm.Binomial("wins", 10, p, observed=[2, 5, 7])
+
+
+def many_rates():
+    p = pm.Uniform("p", 0, 1, shape=300, transform=transforms.ordered)
+    pm.Binomial("wins", 10, p, observed=np.repeat([2, 5, 7], 100))
+
+
+def thresholds():
+    mu, sigma = pm.Normal("mu", 3, 2), pm.HalfNormal("sigma", 2)
+    cutpoints = pm.Normal("cutpoints", 3, 2, shape=6, transform=transforms.ordered)
+    answers = np.tile(np.arange(7), 5)
+    pm.OrderedProbit("y", eta=mu, sigma=sigma, cutpoints=cutpoints, observed=answers)
+
+
+def at_a_bound():
+    x = pm.Uniform("x", 0, 1, initval=0.0)
+    pm.Binomial("wins", 10, x, observed=3)
+
+
+def descending_pairs():
+    order = transforms.Ordered(ascending=False)
+    x = pm.Normal("x", shape=(2, 3), transform=order)
+    pm.Normal("y", pt.log(x[:, 0] - x[:, 1]), 1, observed=[0.1, 0.2])
+
+
+@pytest.mark.parametrize("build", [rates, many_rates, thresholds, at_a_bound, descending_pairs])
+def test_a_start_is_found_where_pymc_starts_at_a_tie_or_a_bound(build):
+    with pm.Model() as model:
+        build()
+    assert not np.all(np.isfinite(np.concatenate([*map(np.ravel, model.initial_point().values())])))
+    description = rb.describe(model)
+    assert not any("starting point" in row.why for row in description.variables)
+    assert all(row.slack > 0 for row in description.constraints)
+    check_draws(model)
+
+
+def test_a_start_is_found_where_the_density_is_finite():
+    """A scale of zero at the initial point, which no constraint forbids."""
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Normal("y", 0, pt.abs(x), observed=[1.0, 2.0])
     check_draws(model)
 
 
