@@ -1,13 +1,13 @@
 """Roll-back Hamiltonian Monte Carlo for PyMC: exact draws from truncated and constrained models.
 
 Reading order: ``readable``, ``conditions`` and ``indicators`` (boolean graphs to slacks), ``parts``
-and ``support`` (density, bounds and orders of a variable), ``values``, ``inside``, ``constraints`` and
-``region`` (the region of a model), ``checks`` (what cannot be sampled), ``treatment`` (barrier or
-transform). Then the sampler: ``mirror`` (exact walls), ``barrier`` (boundary terms), ``density``
-(the graphs over one vector), ``report`` (what is done, as a table), ``layout``, ``drift``,
-``leapfrog``, ``trajectory`` and ``repeat`` (the kernels), ``compiled`` (the graphs for the
-kernels), ``geometry`` (the region in numbers), ``settings``, ``start``, ``warmup`` and ``chain``
-(one chain), ``step`` (PyMC's contract).
+and ``support`` (density, bounds and orders of a variable), ``values``, ``inside`` (a first point),
+``constraints`` and ``region`` (the region of a model), ``checks`` (what cannot be sampled),
+``treatment`` (barrier or transform). Then the sampler: ``mirror`` (exact walls), ``barrier``
+(boundary terms), ``density`` (the graphs over one vector), ``report`` (what is done, as a table),
+``layout``, ``drift``, ``leapfrog``, ``trajectory`` and ``repeat`` (the kernels), ``compiled`` (the
+graphs for the kernels), ``geometry`` (the region in numbers), ``settings``, ``start``, ``warmup``
+and ``chain`` (one chain), ``step`` (PyMC's contract).
 """
 
 from pymc_rollback.constraints import Constraint, Region, RegionError

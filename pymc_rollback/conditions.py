@@ -167,7 +167,8 @@ def inequalities(condition: TensorVariable, holds: bool = True) -> list[Inequali
     parts = _conjuncts(condition, holds)
     if parts is not None:
         return [row for part, sign in parts for row in inequalities(part, sign)]
-    return [Inequality(_slack(condition, holds), _text(condition, holds), condition)]
+    true = condition if holds else pt.invert(pt.cast(condition, "bool"))
+    return [Inequality(_slack(condition, holds), _text(condition, holds), true)]
 
 
 def _conjuncts(condition: Variable, holds: bool) -> list[tuple[Variable, bool]] | None:

@@ -161,13 +161,13 @@ def make_constraint(
     model: pm.Model, name: str, kind: str, slack: TensorVariable, text: str
 ) -> Constraint:
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
-    slack = _with_data(model, slack)
+    slack = with_data(model, slack)
     rows = pt.cast(slack, "float64").ravel()
     bound = _find_bound(model, slack) if kind == "joint" else None
     return Constraint(name, kind, rows, text, is_affine(model, rows), bound)
 
 
-def _with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
+def with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
     """Put data in place of observed variables; free ones that depend on these stay themselves."""
     inputs = value_ancestors(slack, blockers=model.free_RVs)
     data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs if rv in inputs}

@@ -141,3 +141,48 @@ def test_interpolated(options):
     region = rb.read_region(model)
     assert ("x.upper" in {c.name for c in region}) == ("observed" not in options)
     check_draws(model)
+
+
+ALWAYS = {
+    "a constant": (lambda x, d: pt.constant(1.0) > 0, []),
+    "true": (lambda x, d: pt.constant(np.array(True)), []),
+    "data": (lambda x, d: d > 0, []),
+    "data at the edge": (lambda x, d: d[0] >= 1, []),
+    "data at the edge of a negation": (lambda x, d: ~(d[0] < 1), []),
+    "decided by data": (lambda x, d: (d >= 1) | (x > 5), []),
+    "in part": (lambda x, d: (d[0] > 0) & (x < 3), ["x < 3"]),
+    "within the support": (lambda x, d: x > -1, ["x > -1"]),
+    "of a square": (lambda x, d: x**2 >= 0, ["x**2 >= 0"]),
+    "of an exponential": (lambda x, d: pt.exp(-x) > 0, ["exp(-x) > 0"]),
+}
+
+
+@pytest.mark.parametrize("condition, texts", ALWAYS.values(), ids=ALWAYS)
+def test_constraints_that_always_hold_are_accepted(condition, texts):
+    with pm.Model() as model:
+        x, d = pm.HalfNormal("x"), pm.Data("d", [1.0, 2.0])
+        rb.constrain("c", condition(x, d))
+    assert [c.text for c in rb.read_region(model).joint] == texts
+
+
+def test_changed_data_that_break_a_constraint_are_refused():
+    with pm.Model() as model:
+        x, d = pm.HalfNormal("x"), pm.Data("d", [1.0, 2.0])
+        rb.constrain("c", (d > 0) & (x < 3))
+        pm.set_data({"d": [1.0, -2.0]})
+    with pytest.raises(rb.RegionError, match=r"'c': `d > 0` fails.*Change the data"):
+        rb.read_region(model)
+
+
+@pytest.mark.parametrize("settle", [pm.do, pm.observe])
+@pytest.mark.parametrize("condition", [lambda x: x >= 0, lambda x: (x >= 0) & (x**2 < 4)])
+def test_constraints_that_interventions_and_observations_settle(settle, condition):
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Normal("z", x)
+        rb.constrain("c", condition(x))
+    held = settle(model, {"x": 0.0})
+    assert len(rb.read_region(held)) == 0
+    check_draws(held)
+    with pytest.raises(rb.RegionError, match=r"'c': `.*` fails, whatever .*pm.do.*remove"):
+        rb.read_region(settle(model, {"x": -1.0}))
