@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
 from pymc.distributions import transforms
@@ -107,7 +108,24 @@ def descending_pairs():
     pm.Normal("y", pt.log(x[:, 0] - x[:, 1]), 1, observed=[0.1, 0.2])
 
 
-@pytest.mark.parametrize("build", [rates, many_rates, thresholds, at_a_bound, descending_pairs])
+def hidden_states():
+    counts = np.random.default_rng(1).poisson(np.repeat([2, 9], 20))
+    rates = pm.Gamma("rates", 2, 0.5, shape=2, transform=transforms.ordered)
+    moves = pm.Dirichlet("moves", np.full((2, 2), 2.0))
+    given = pm.logp(pm.Poisson.dist(rates[None, :]), counts[:, None])
+
+    def forward(now, before, moves):
+        return pt.logsumexp(before[:, None] + pt.log(moves), axis=0) + now
+
+    first = given[0] - np.log(2)
+    alphas = pytensor.scan(forward, given[1:], [first], [moves], return_updates=False)
+    pm.Potential("likelihood", pt.logsumexp(alphas[-1]))
+
+
+TIES = [rates, many_rates, thresholds, at_a_bound, descending_pairs, hidden_states]
+
+
+@pytest.mark.parametrize("build", TIES)
 def test_a_start_is_found_where_pymc_starts_at_a_tie_or_a_bound(build):
     with pm.Model() as model:
         build()
