@@ -9,8 +9,9 @@ selection.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from pymc_rollback.cache import cached
 from pymc_rollback.layout import (
     MOMENTUM,
     POSITION,
@@ -34,8 +35,6 @@ from pymc_rollback.leapfrog import (
 
 MOST_ENERGY_ERROR = 1000.0
 """A trajectory whose dynamics energy rises by more than this has diverged."""
-
-cached = njit(cache=True, error_model="numpy")
 
 
 class Outcome(NamedTuple):
