@@ -5,12 +5,14 @@ and ``support`` (density, bounds and orders of a variable), ``values``, ``inside
 ``constraints`` and ``region`` (the region of a model), ``checks`` (what cannot be sampled),
 ``treatment`` (barrier or transform). Then the sampler: ``mirror`` (exact walls), ``barrier``
 (boundary terms), ``density`` (the graphs over one vector), ``report`` (what is done, as a table),
-``layout``, ``drift``, ``leapfrog``, ``trajectory`` and ``repeat`` (the kernels), ``compiled`` (the
-graphs for the kernels), ``geometry`` (the region in numbers), ``settings``, ``start``, ``warmup``
-and ``chain`` (one chain), ``step`` (PyMC's contract).
+``layout``, ``drift``, ``leapfrog``, ``cache``, ``trajectory`` and ``repeat`` (the kernels),
+``compiled`` (the graphs for the kernels), ``geometry`` (the region in numbers), ``settings``,
+``start``, ``warmup`` and ``chain`` (one chain), ``step`` (PyMC's contract), ``prior`` (a model
+without its likelihood).
 """
 
 from pymc_rollback.constraints import Constraint, Region, RegionError
+from pymc_rollback.prior import sample_prior
 from pymc_rollback.region import constrain, read_region
 from pymc_rollback.report import Description, describe
 from pymc_rollback.step import RollbackHMC
@@ -24,4 +26,5 @@ __all__ = [
     "constrain",
     "describe",
     "read_region",
+    "sample_prior",
 ]
