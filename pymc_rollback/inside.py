@@ -11,7 +11,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
 from scipy.optimize import minimize
 
-from pymc_rollback.conditions import interpreted
+from pymc_rollback.conditions import UNTOUCHED, interpreted
 
 SEARCHES = (0.0, 1.0, 3.0)
 """Spread, in value space, of the points from which a point inside is searched."""
@@ -43,7 +43,7 @@ def settle(
         lost = ~np.isfinite(x)
         if np.any(lost) and model.rvs_to_transforms[model.values_to_rvs[value]] is not None:
             count = np.sum(lost, axis=-1, keepdims=lost.ndim > 0)
-            settled[value.name] = np.where(lost, -np.log(np.maximum(count, 1)), x)
+            settled[value.name] = np.where(lost, np.log(1 / np.maximum(count, 1)), x)
     return settled
 
 
@@ -67,7 +67,7 @@ def find_inside(model: pm.Model, slacks: Sequence[TensorVariable]) -> dict[str, 
     others = {v: pt.constant(initial[v.name]) for v in model.value_vars if v not in continuous}
     start = {v.name: initial[v.name] for v in continuous}
     [rows], joined = join_nonshared_inputs(start, clone_replace([rows], others), continuous)
-    evaluate = interpreted([joined], rows)
+    evaluate = interpreted([joined], rows, UNTOUCHED)
 
     def is_inside(q: np.ndarray) -> bool:
         with np.errstate(all="ignore"):
