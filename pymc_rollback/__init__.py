@@ -2,17 +2,19 @@
 
 Reading order: ``graphs``, ``readable``, ``arguments`` (what a user may give), ``domains``,
 ``conditions`` and ``indicators`` (boolean graphs to slacks), ``account`` (conditions on data
-alone), ``parts`` and ``support`` (density, bounds and orders of a variable), ``values``,
-``constraints``, ``between`` and ``region`` (the region of a model), ``checks`` (what cannot be
-sampled), ``diagnose`` (why a start is not finite), ``treatment`` (barrier or transform). Then the
-sampler: ``mirror`` (exact walls), ``barrier`` (boundary terms), ``density`` (the graphs over one
-vector), ``report`` (what is done, as a table), ``layout``, ``drift``, ``leapfrog``, ``trajectory``
-and ``repeat`` (the kernels), ``compiled`` (the graphs for the kernels), ``geometry`` (the region in
-numbers), ``settings``, ``start``, ``warmup`` and ``chain`` (one chain), ``guard`` (the density is
-the model's), ``progress`` and ``step`` (PyMC's contract).
+alone), ``parts`` and ``support`` (density, bounds and orders of a variable), ``values``, ``inside``
+(a first point), ``constraints``, ``between`` and ``region`` (the region of a model), ``checks``
+(what cannot be sampled), ``diagnose`` (why a start is not finite), ``treatment`` (barrier or
+transform). Then the sampler: ``mirror`` (exact walls), ``barrier`` (boundary terms), ``density``
+(the graphs over one vector), ``report`` (what is done, as a table), ``layout``, ``drift``,
+``leapfrog``, ``cache``, ``trajectory`` and ``repeat`` (the kernels), ``compiled`` (the graphs for
+the kernels), ``geometry`` (the region in numbers), ``settings``, ``start``, ``warmup`` and
+``chain`` (one chain), ``guard`` (the density is the model's), ``progress`` and ``step`` (PyMC's
+contract), ``prior`` (a model without its likelihood).
 """
 
 from pymc_rollback.constraints import Constraint, Region, RegionError
+from pymc_rollback.prior import sample_prior
 from pymc_rollback.region import constrain, read_region
 from pymc_rollback.report import Description, describe
 from pymc_rollback.step import RollbackHMC
@@ -26,4 +28,5 @@ __all__ = [
     "constrain",
     "describe",
     "read_region",
+    "sample_prior",
 ]

@@ -123,11 +123,11 @@ class Chain(WithSamplingState):
     ) -> np.ndarray:
         """A position inside the region, with first guesses of what is tuned there."""
         start = Start(self.geometry, *place)
-        position = start.find(position, rng)
 
         def log_density(x: np.ndarray) -> float:
             return read_point(self._evaluate(functions, x, place)).log_density
 
+        position = start.find(position, log_density, rng)
         if disperse:
             position = start.jitter(position, log_density, rng)
         if self.numbers.tunes_metric:

@@ -1,16 +1,22 @@
 """Conditions: from boolean graphs to slacks ``g > 0`` that are positive where they hold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, reduce
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
+from pymc.logprob.utils import local_check_parameter_to_ninf_switch
 from pymc.pytensorf import compile as pymc_compile
 from pymc.pytensorf import constant_fold
+from pytensor import config
 from pytensor.compile.mode import OPT_MINIMUM, Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.rewriting.basic import in2out
 from pytensor.graph.traversal import graph_inputs
 from pytensor.link.vm import VMLinker
 from pytensor.scalar import basic as scalar
@@ -32,7 +38,10 @@ from pymc_rollback.graphs import (
 )
 from pymc_rollback.readable import readable
 
-UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM)
+UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM).register(
+    # which is among the rewrites that pymc_compile asks for, but only where there are others
+    (in2out(local_check_parameter_to_ninf_switch), -1)
+)
 """A mode that rewrites a graph no more than it must, and runs it in Python."""
 
 MOST_OPERANDS = 31
@@ -77,10 +86,29 @@ def interpreted(
     In PyTensor's default mode (None) it is the other way round. Where a parameter of a
     distribution is invalid, its log density is ``-inf``, as PyMC has it.
     """
-    function = pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")
+    with _without_compiler() if mode is not None else nullcontext():
+        function = pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")
     elementwise = (n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, Elemwise))
     too_wide = any(len(node.inputs) > MOST_OPERANDS for node in elementwise)
     return interpreted(inputs, outputs, mode=None) if too_wide and mode is not None else function
+
+
+def _without_compiler() -> AbstractContextManager:
+    """Leave the graphs inside of a graph, as of a scan or a softmax, to Python, too.
+
+    Whatever the mode, PyTensor 3 compiles them to C, node by node, where there is a compiler.
+    PyTensor 2 rewrites them as well, and so looks for libraries, which takes the compiler.
+    """
+    if find_spec("pytensor.compile.inner_function") is None:
+        return nullcontext()
+    _load_c_code()
+    return config.change_flags(cxx="")
+
+
+@cache
+def _load_c_code() -> None:
+    """Have PyTensor load its own C code: it tries only once, and not without a compiler."""
+    pytensor.function([], [], mode=UNTOUCHED)
 
 
 def joined(node: Apply) -> list[Variable]:
@@ -122,7 +150,8 @@ def inequalities(condition: TensorVariable, holds: bool = True) -> list[Inequali
         arguments = natural_domain(leaf) if sign and is_scalar_op(leaf, *_COMPARISONS) else []
         rows += [row for argument in arguments for row in inequalities(argument > 0)]
         slack = _defined_slack(leaf) if arguments else _slack(leaf, sign)
-        rows.append(Inequality(slack, _text(leaf, sign), leaf))
+        true = leaf if sign else pt.invert(pt.cast(leaf, "bool"))
+        rows.append(Inequality(slack, _text(leaf, sign), true))
     return rows
 
 

@@ -20,6 +20,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import interpreted
 from pymc_rollback.graphs import constant_value, is_data, is_scalar_op, value_ancestors
+from pymc_rollback.inside import find_inside
 from pymc_rollback.readable import readable
 from pymc_rollback.support import Support, solve_for
 from pymc_rollback.values import ValueSpace
@@ -95,10 +96,11 @@ class Region:
         """Where PyMC starts."""
         return self.model.initial_point(random_seed=0)
 
-    @property
+    @cached_property
     def start(self) -> dict[str, np.ndarray]:
-        """A point of the model, under its own transforms; perhaps outside the region."""
-        return self.initial
+        """A point of the model, under its own transforms, inside the region if one was found."""
+        slacks = [c.slack for c in self.constraints] if self.joint else []
+        return find_inside(self.model, slacks, self.initial)
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:

@@ -7,8 +7,10 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import PartialObservedRV
 from pymc.pytensorf import constant_fold
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.conditions import constant_value
@@ -58,14 +60,24 @@ def log_density(
 ) -> TensorVariable:
     """Log density of a variable at a value, given other random variables.
 
-    Where PyMC derives a density, it copies those; plain inputs stand for them meanwhile.
+    Where PyMC derives a density, it copies those; plain inputs stand for them meanwhile. Parameters
+    that are made of constants become constants, as they do in the log density of a model: some
+    distributions (Interpolated) ask for their values.
     """
-    inputs = set(ancestors(variable.owner.inputs)).intersection(given)
-    if not inputs:
+    parameters = [_folded(x) for x in variable.owner.inputs]
+    inputs = set(ancestors(parameters)).intersection(given)
+    if not inputs and parameters == variable.owner.inputs:
         return pm.logp(variable, value, warn_rvs=False)
     plain = {rv: rv.type(name=rv.name) for rv in inputs}
-    node = variable.owner.clone_with_new_inputs(clone_replace(variable.owner.inputs, plain))
+    node = variable.owner.clone_with_new_inputs(clone_replace(parameters, plain), strict=False)
     copy = node.outputs[variable.owner.outputs.index(variable)]
     copy.name = variable.name
     logp = pm.logp(copy, value, warn_rvs=False)
     return graph_replace(logp, {x: rv for rv, x in plain.items()}, strict=False)
+
+
+def _folded(parameter: Variable) -> Variable:
+    if not isinstance(parameter.type, TensorType) or parameter.owner is None:
+        return parameter
+    value = constant_value(parameter)
+    return parameter if value is None else pt.constant(value)

@@ -184,6 +184,8 @@ def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constrain
     for condition, level in split_indicators(potential, floor=-NEGLIGIBLE_NATS).indicators:
         if free_inputs(model, potential) and is_true(condition):
             continue  # a guard of constant parameters in a log density used as a Potential
+        if _is_settled(model, name, condition):
+            continue
         _require_continuous(model, name, condition)
         try:
             rows += [row._replace(level=level) for row in inequalities(condition)]
@@ -192,7 +194,8 @@ def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constrain
                 f"Potential {name!r}: {error}. If there is a slack g(x) that is positive where the "
                 f"potential is finite, give it by hand: RollbackHMC(constraints={{{name!r}: g}})."
             ) from error
-    undecided = [row for row in rows if not _data_decide(model, row)] or rows
+    rows = [row for row in rows if not _is_settled(model, name, row.condition, row.text)]
+    undecided = [row for row in rows if not _data_decide(model, row)]
     for row in undecided:
         _require_continuous(model, name, row.slack, row.text)
     return _named(model, name, undecided)
@@ -285,6 +288,22 @@ def _data_decide(model: pm.Model, row: Inequality) -> bool:
     return involves_continuous(model, row.condition) and not free_inputs(model, row.slack)
 
 
+def _is_settled(
+    model: pm.Model, name: str, condition: TensorVariable, text: str | None = None
+) -> bool:
+    """Whether data alone make a condition hold; where they make it fail, nothing can be sampled."""
+    condition = with_data(model, condition)
+    if not is_data(condition):
+        return False
+    if np.all(present_value(condition)):
+        return True
+    raise RegionError(
+        f"Constraint {name!r}: `{text or readable(condition)}` fails, whatever the free variables "
+        "are: it involves none of them, and the constants or data in it (those of pm.do, "
+        "pm.observe or pm.set_data) decide it. Change the data, or remove the constraint."
+    )
+
+
 def _require_continuous(
     model: pm.Model, name: str, expression: Variable, text: str | None = None
 ) -> None:
@@ -307,5 +326,5 @@ def _require_continuous(
         )
     raise RegionError(
         f"Constraint {name!r}: `{text}` is constant: it involves none of the model's free "
-        "variables, or data decide it. Remove it, or compare an expression of model variables."
+        "variables. Remove it, or compare an expression of model variables."
     )

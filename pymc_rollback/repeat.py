@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from pymc_rollback.cache import cached
 from pymc_rollback.layout import (
     MATRICES,
     MATRIX,
@@ -14,7 +15,7 @@ from pymc_rollback.layout import (
     generator_at,
     inlined,
 )
-from pymc_rollback.trajectory import ADDRESS, STATIC, cached
+from pymc_rollback.trajectory import ADDRESS, STATIC
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)

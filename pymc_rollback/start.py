@@ -39,17 +39,34 @@ class Start:
         self.others = others
         self.lower, self.upper = lower, upper
 
-    def find(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The given position, or, where it is outside the region, one found inside.
+    def find(
+        self,
+        position: np.ndarray,
+        log_density: Callable[[np.ndarray], float],
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """The given position, or, where the density is zero there, one found inside the region.
+
+        It may be one where the log density is not finite, if there are only such.
 
         Parameters
         ----------
         position
             Where PyMC starts the chain.
+        log_density
+            Log density of a position.
         rng
             The chain's generator.
         """
-        return position if self._is_inside(position) else self._walk_in(position, rng)
+        inside = position if self._is_inside(position) else self._walk_in(position, rng)
+        for attempt in range(TRIES):
+            found = inside if attempt == 0 else self._move(inside, _spread(attempt), rng)
+            if self._is_inside(found) and np.isfinite(log_density(found)):
+                return found
+        return inside
+
+    def _move(self, position: np.ndarray, spread: float, rng: np.random.Generator) -> np.ndarray:
+        return self._reflect(position + spread * rng.normal(size=position.size))
 
     def _slacks(self, position: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -69,7 +86,7 @@ class Start:
             return self._nearest(position)
         best, least = position, -np.inf
         for attempt in range(TRIES):
-            noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else 3.0**attempt / 10)
+            noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else _spread(attempt))
             found = self._descend(self._fold(position + noise))
             if self._is_inside(found):
                 return found
@@ -188,3 +205,8 @@ class Start:
             position < self.lower, low, np.where(position > self.upper, high, position)
         )
         return self._fold(moved)
+
+
+def _spread(attempt: int) -> float:
+    """How far from the given point to look in a further attempt."""
+    return 3.0**attempt / 10

@@ -32,6 +32,7 @@ from pymc_rollback.density import Density
 from pymc_rollback.diagnose import complain
 from pymc_rollback.geometry import Geometry
 from pymc_rollback.guard import Guard, OneThread
+from pymc_rollback.inside import settle
 from pymc_rollback.layout import read_point
 from pymc_rollback.progress import progressbar_config, progressbar_update
 from pymc_rollback.region import read_region
@@ -332,6 +333,8 @@ class RollbackHMC(BlockedStep):
     def _enter(self, functions: Compiled, point: PointType) -> Place:
         """Take the coordinates from a point; what surrounds them there."""
         geometry = self.geometry
+        if self.iteration == 0:
+            point = settle(geometry.density.model, point, self.vars)
         values = (np.asarray(point[name]) for name in geometry.value_names)
         position, lower, upper = functions.enter(*values)
         place = Place(geometry.ravel_others(point), lower, upper)

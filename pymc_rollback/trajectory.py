@@ -9,8 +9,9 @@ rate and the divergence check; the *hard* energy, infinite outside the region, f
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from pymc_rollback.cache import cached
 from pymc_rollback.layout import (
     BEYOND,
     MATRIX,
@@ -36,8 +37,6 @@ FAR_START = 500.0
 
 Its weight, exp(-500), is below what any number of draws would show.
 """
-
-cached = njit(cache=True, error_model="numpy")
 
 
 class Outcome(NamedTuple):

@@ -28,6 +28,9 @@ APPROACH = (1e-4, 1e-8)
 JITTER = (0.0, 0.5, 0.5)
 """Spread in value space of the points from which a wall is approached."""
 
+FURTHER_JITTER = (0.1, 1.0, 1.0, 2.0, 2.0, 2.0, 5.0, 5.0)
+"""Spread of further points, of which one is taken where none of those has a finite density."""
+
 MOST_ELEMENTS = 20
 """How many elements of a variable are taken to a wall one at a time."""
 
@@ -204,7 +207,9 @@ class _Approach:
         """Points of finite density, each as the variables, their bounds, and the others."""
         rng = np.random.default_rng(0)
         points, n = [], len(self.names)
-        for scale in JITTER:
+        for scale in JITTER + FURTHER_JITTER:
+            if points and scale in FURTHER_JITTER:
+                break
             jitter = {v: scale * rng.normal(size=x.shape) for v, x in self._start.items()}
             start = {v: x + jitter[v] if v in self._jittered else x for v, x in self._start.items()}
             found = self._locate(*(start[v] for v in self._inputs))

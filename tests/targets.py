@@ -202,7 +202,7 @@ def draw_bounded_child(rng, n):
     return {"top": top, "child": rng.uniform(0, top)}
 
 
-# Known answers: sixteen independent targets, several to a model to save compilation.
+# Known answers: eighteen independent targets, several to a model to save compilation.
 class Numeric:
     """A distribution on the line, given by a density that need not be normalised."""
 
@@ -332,6 +332,25 @@ REGIONS = {
 }
 
 
+# PyMC starts both outside: shares that sum to one, and rates in order that are tied.
+def shares():
+    with pm.Model() as model:
+        a, b = pm.Uniform("a", 0, 1), pm.Uniform("b", 0, 1)
+        pm.Potential("rest", pt.switch(1 - a - b > 0, 0.0, -np.inf))
+        pm.Multinomial("votes", 12, pt.stack([a, b, 1 - a - b]), observed=[3, 4, 5])
+        p = pm.Uniform("p", 0, 1, shape=2, transform=transforms.ordered)
+        pm.Binomial("wins", 10, p, observed=[2, 5])
+    return model
+
+
+SHARES = {
+    "a": stats.beta(4, 11),
+    "b": stats.beta(5, 10),
+    "p[:, 0]": Numeric(lambda x: stats.beta.pdf(x, 3, 9) * stats.beta.sf(x, 6, 6), 0, 1),
+    "p[:, 1]": Numeric(lambda x: stats.beta.pdf(x, 6, 6) * stats.beta.cdf(x, 3, 9), 0, 1),
+}
+
+
 # Many walls at once, without transforms, which would hide a draw outside.
 def many():
     with pm.Model() as model:
@@ -349,6 +368,7 @@ TARGETS = {
     "counts": Target(counts, None, each("rate"), {"rate": stats.gamma(10, scale=1 / 4)}),
     "walls": Target(walls, None, each(*WALLS), WALLS),
     "regions": Target(regions, None, each(*REGIONS), REGIONS),
+    "shares": Target(shares, None, each(*SHARES), SHARES),
     "radius": Target(
         gaussian_disk, None, each("z[:, 0]**2 + z[:, 1]**2"), {"z[:, 0]**2 + z[:, 1]**2": RADIUS}
     ),

@@ -1,9 +1,14 @@
+import shutil
+from importlib.util import find_spec
+
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor import config
 from pytensor.ifelse import ifelse
+from pytensor.link.c.basic import CLinker
 
 from pymc_rollback.conditions import (
     UnreadableError,
@@ -295,3 +300,21 @@ def test_a_union_that_is_decided_keeps_its_shape():
     first = pt.concatenate([pt.or_(flag, x > 0), x < 1])
     [row] = inequalities(first | (pt.concatenate([x, x]) > 5))
     assert np.array_equal(row.slack.eval({x: [-1.0, 2.0]}), [np.inf, np.inf, 2.0, -1.0])
+
+
+@pytest.mark.skipif(
+    find_spec("pytensor.compile.inner_function") is None, reason="PyTensor 2 cannot do without"
+)
+def test_nothing_is_compiled_to_c(monkeypatch):
+    """Neither a graph nor what is inside of it: a scan, a softmax."""
+    interpreted([], [])
+    monkeypatch.setattr(CLinker, "make_thunk", None)
+    x = pt.dvector("x")
+
+    def step(y):
+        return pt.special.softmax(y) + 1
+
+    steps = pytensor.scan(step, [], [x], n_steps=3, return_updates=False)
+    slope = interpreted([x], pt.grad(pt.logsumexp(steps[-1]), x))([0.3, 0.4])
+    assert np.all(np.isfinite(slope))
+    assert config.cxx or not shutil.which("g++")

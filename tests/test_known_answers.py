@@ -1,4 +1,4 @@
-"""Means, variances and quantiles of sixteen targets, at the scale of their Monte Carlo error.
+"""Means, variances and quantiles of eighteen targets, at the scale of their Monte Carlo error.
 
 Each answer is the expectation of some function of the draws. The draws come in 100 batches, of
 which the means are nearly independent and normal: a t-test compares them with the answer. A right
@@ -56,7 +56,7 @@ def p_value(target, draws):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fifty", "conjugate", "counts", "walls", "regions"])
+@pytest.mark.parametrize("name", ["fifty", "conjugate", "counts", "walls", "regions", "shares"])
 def test_known_answers(name):
     target = TARGETS[name]
     assert p_value(target, sample(*new_step(target))) > ERROR_RATE
