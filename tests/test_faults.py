@@ -93,6 +93,27 @@ def test_two_processes_on_an_empty_cache(tmp_path):
     assert any((tmp_path / "numba").rglob("*.nbc"))
 
 
+def last_draw(directory):
+    out, errors = start_process(directory, HOME=os.environ["HOME"]).communicate(timeout=600)
+    assert out.startswith(str(directory)), errors
+    return out
+
+
+@pytest.mark.slow
+def test_an_edit_of_any_kernel_is_noticed(tmp_path):
+    """Numba by itself looks at the file of a trajectory, not at those that it inlines."""
+    package = tmp_path / PACKAGE.name
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    first = last_draw(tmp_path)
+    assert last_draw(tmp_path) == first
+    drift = package / "drift.py"
+    right = "return (2 * lower - position, -velocity) if outside"
+    text = drift.read_text()
+    assert right in text
+    drift.write_text(text.replace(right, right.replace("-velocity", "velocity")))
+    assert last_draw(tmp_path) != first
+
+
 def disk():
     with pm.Model() as model:
         x = pm.Normal("x", shape=2)

@@ -210,7 +210,7 @@ def broken_kernels(module: str, right: str, wrong: str) -> Kernels:
             text = text.replace(right, wrong)
         for other in COPIED:
             text = text.replace(f"pymc_rollback.{other}", f"{folder.name}.{other}")
-        (package / f"{name}.py").write_text(text.replace("cache=True, ", ""))
+        (package / f"{name}.py").write_text(text)
     sys.path.insert(0, str(folder))
     try:
         return Kernels(

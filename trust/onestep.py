@@ -178,8 +178,7 @@ def is_outside(least, position, walls_address, setting):
         MATRICES,
         MATRIX,
         MATRIX,
-    ),
-    cache=True,
+    )
 )
 def make_transitions(
     repeat_address,
