@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [--only NAME] [--quick] [--output FOLDER]``."""
+"""Run the benchmarks: ``python -m benchmarks [--only NAME] [--samplers NAME ...] [--quick]``."""
 
 import argparse
 from pathlib import Path
@@ -8,6 +8,7 @@ from rich.console import Console
 from benchmarks import picture
 from benchmarks.measure import per_second
 from benchmarks.page import write_page
+from benchmarks.samplers import SAMPLERS
 from benchmarks.suite import RATIOS, Store, run_ratios, run_work
 from benchmarks.work import GROUPS, works
 
@@ -21,11 +22,12 @@ def main(arguments=None):
     for name, (group, work) in works(options.quick).items():
         if wanted(options, name, group, work.quick):
             show(f"[bold]{name}[/bold]: {work.about}")
-            for sampler, row in run_work(store, group, work, options.quick):
+            chosen = [s for s in SAMPLERS if s.name in (options.samplers or [s.name])]
+            for sampler, row in run_work(store, group, work, options.quick, chosen):
                 speed = f"{per_second(row):,.0f} ESS/s, " if "seconds" in row else ""
                 show(f"  {sampler}: {speed}{row['verdict']}")
             write(store, output)
-    for name in RATIOS:
+    for name in () if options.samplers else RATIOS:
         if wanted(options, name, name, in_quick=True):
             show(f"[bold]{name}[/bold]")
             for row in run_ratios(store, name, options.quick):
@@ -38,6 +40,12 @@ def parse(arguments):
     names = [*works(True), *GROUPS, *RATIOS]
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--only", metavar="NAME", choices=names, help=f"one of: {', '.join(names)}")
+    parser.add_argument(
+        "--samplers",
+        nargs="+",
+        choices=[s.name for s in SAMPLERS],
+        help="run these alone, and keep the rows of the others",
+    )
     parser.add_argument("--quick", action="store_true", help="small models, few draws, some works")
     parser.add_argument("--output", type=Path, help="folder of page, picture and results")
     return parser.parse_args(arguments)

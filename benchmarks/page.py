@@ -19,7 +19,9 @@ How to read the tables:
 
 - **ESS**: the smallest effective number of draws over all quantities, of their means and of their
   squared deviations; the two columns after it divide the smaller one.
-- **per 1000 gradients**: of the model's log density, after the warm-up.
+- **per 1000 gradients**: of the model's log density, after the warm-up; all that a sampler says it
+  has evaluated. Ours counts every one (`tests/exactness/test_frozen.py`): those of a start and of a
+  fresh image, too, which were left out before November 2026.
 - **per second**: with the warm-up, without compilation.
 - **first draw**: seconds from the model to the first draw, with compilation; for the first work of
   a new machine also of our kernels, once.
@@ -43,14 +45,14 @@ HEAD = (*HEAD, "divergences", "error", "verdict")
 def write_page(content: dict) -> str:
     """Markdown of all results."""
     works = content["works"]
-    parts = [TOP.format(setups=setups(content)), losses(works)]
+    parts = [TOP.format(setups=setups(content)), losses(works), changes(works)]
     for group in dict.fromkeys(work["group"] for work in works.values()):
         parts.append(f"## {group.capitalize()}")
         for name, work in works.items():
             if work["group"] == group:
                 parts.append(work_table(name, work))
     parts += ratio_tables(content)
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def setups(content):
@@ -94,6 +96,21 @@ def losses(works):
     text = f"## Where a peer is more than {LOSS:g} times faster, in ESS per second\n\n"
     text += "\n".join(lines) if lines else "Nowhere."
     return text + (f"\n\nOn {wins} of the works no peer is right." if wins else "")
+
+
+def changes(works):
+    """Our effective draws per gradient in the run before, and now."""
+    lines = []
+    for name, work in works.items():
+        before, now = work.get("before"), work["rows"].get(OURS)
+        if all(row and row.get("gradients") for row in (before, now)):
+            old, new = (1000 * per_gradient(row) for row in (before, now))
+            lines.append((name, number(old), number(new), f"{new / old:.2f}"))
+    if not lines:
+        return ""
+    head = ("work", "before", "now", "ratio")
+    text = "## What changed since the run before\n\nOurs, effective draws per 1000 gradients."
+    return f"{text}\n\n{table(head, lines)}"
 
 
 def work_table(name, work):

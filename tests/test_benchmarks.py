@@ -8,8 +8,8 @@ from scipy import stats
 
 from benchmarks import measure, reference, samplers
 from benchmarks.__main__ import main
-from benchmarks.measure import Known, Run, judge
-from benchmarks.page import losses, write_page
+from benchmarks.measure import Known, Run, judge, per_gradient
+from benchmarks.page import changes, losses, number, write_page
 from benchmarks.samplers import Sampler
 from benchmarks.suite import Store, run_work
 from benchmarks.targets import targets
@@ -80,6 +80,21 @@ def test_rows_are_kept_as_they_come(tmp_path):
     group, work = WORKS["half normal"]
     for name, row in run_work(Store(path), group, work, quick=True, candidates=SOME):
         assert json.loads(path.read_text())["works"]["half normal"]["rows"][name] == row
+
+
+def test_other_rows_stay_and_the_run_before_is_shown(tmp_path):
+    group, work = WORKS["half normal"]
+    store = Store(tmp_path / "benchmarks.json")
+    sizes = {"ess_mean": 10, "ess_square": 20, "seconds": 1.0, "gradients": 1000}
+    old = {"verdict": "right", "divergences": 0, "first": 1.0, "threshold": 4.0}
+    old |= {"error_mean": 1.0, "error_square": 1.0, **sizes}
+    store.content["works"]["half normal"] = {"rows": {"rollback": old, "nutpie": old}}
+    [(_, new)] = run_work(store, group, work, quick=True, candidates=[SOME[0]])
+    kept = store.content["works"]["half normal"]
+    assert kept["rows"] == {"rollback": new, "nutpie": old} and kept["before"] == old
+    ratio = per_gradient(new) / per_gradient(old)
+    line = f"| half normal | 10 | {number(1000 * per_gradient(new))} | {ratio:.2f} |"
+    assert line in changes({"half normal": kept}) and line in write_page(store.content)
 
 
 def test_faster_peers_are_named():
