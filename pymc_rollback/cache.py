@@ -22,7 +22,7 @@ def cached(kernel: Callable) -> Dispatcher:
     """
     try:
         dispatcher = njit(cache=True, error_model="numpy")(kernel)
-        dispatcher._cache._cache_file._source_stamp = _stamp(
+        dispatcher._cache._cache_file._source_stamp = stamp(
             Path(kernel.__code__.co_filename).parent
         )
         return dispatcher
@@ -34,7 +34,7 @@ def cached(kernel: Callable) -> Dispatcher:
 
 
 @cache
-def _stamp(folder: Path) -> str:
+def stamp(folder: Path) -> str:
     """What the sources of the kernels in a folder are told apart by."""
     sources = (folder / f"{name}.py" for name in KERNELS)
     contents = b"".join(source.read_bytes() for source in sources if source.exists())

@@ -1,8 +1,13 @@
-"""Run all, on both cores: ``python -m trust [--output FILE] [--quick]``."""
+"""Run all, on both cores: ``python -m trust [--output FILE] [--quick] [--resume]``.
+
+Results are kept in ``build/trust.pickle`` as they come; with ``--resume`` those of the same kernels
+are not made again.
+"""
 
 import argparse
 import multiprocessing
 import os
+import pickle
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -11,6 +16,8 @@ from pathlib import Path
 
 from rich.progress import Progress
 
+import pymc_rollback
+from pymc_rollback.cache import stamp
 from trust.breaks import BREAKS, judge_break
 from trust.chains import run_chain, threshold
 from trust.models import MODELS
@@ -20,8 +27,9 @@ from trust.peers import NAMES, run_peers
 
 AUDIT = 0.0013, 3e9
 """Smallest shift, for which the rows take ten million transitions and more, and most steps."""
-FINE = 0.001, 3e8
-GRID = 0.02, 2e7
+FINE = 0.001, 1e8
+GRID = 0.02, 1e7
+KEPT = Path("build/trust.pickle")
 
 
 def plan(quick: bool):
@@ -44,31 +52,71 @@ def plan(quick: bool):
     return pieces
 
 
-def run_all(pieces, cores):
-    """What all pieces give, by section, in their order."""
-    found = defaultdict(dict)
+def timed(piece):
+    """What a piece gives, and the seconds that it took."""
+    start = time.perf_counter()
+    return piece(), time.perf_counter() - start
+
+
+class Results:
+    """Results and their seconds, by section and place, on disk as they come.
+
+    Those of other kernels do not count.
+    """
+
+    def __init__(self, resume: bool):
+        self.kernels = stamp(Path(pymc_rollback.__file__).parent)
+        self.found = {}
+        if resume and KEPT.exists():
+            kernels, found = pickle.loads(KEPT.read_bytes())
+            self.found = found if kernels == self.kernels else {}
+
+    def add(self, key, result):
+        self.found[key] = result
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_bytes(pickle.dumps((self.kernels, self.found)))
+
+    def by_section(self):
+        sections = defaultdict(list)
+        for (section, _), (result, _) in sorted(self.found.items(), key=lambda item: item[0]):
+            sections[section].append(result)
+        return dict(sections)
+
+    def minutes(self):
+        """Of one core, over all runs."""
+        return sum(seconds for _, seconds in self.found.values()) / 60
+
+
+def run_all(pieces, cores, results):
+    """Run the pieces that have no result yet."""
+    left = {(section, k): piece for section, k, piece in pieces}
+    left = {key: piece for key, piece in left.items() if key not in results.found}
     # spawned, as Numba's and BLAS's threads do not survive a fork
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context) as pool, Progress() as progress:
-        bar = progress.add_task("trust", total=len(pieces))
-        places = {pool.submit(piece): (section, k) for section, k, piece in pieces}
-        for future in as_completed(places):
-            section, k = places[future]
-            found[section][k] = future.result()
-            progress.update(bar, advance=1, description=section)
-    return {section: [rows[k] for k in sorted(rows)] for section, rows in found.items()}
+        bar = progress.add_task("trust", total=len(left))
+        keys = {pool.submit(timed, piece): key for key, piece in left.items()}
+        try:
+            for future in as_completed(keys):
+                results.add(keys[future], future.result())
+                progress.update(bar, advance=1, description=keys[future][0])
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="trust", description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("docs/trust.md"))
     parser.add_argument("--quick", action="store_true", help="a twentieth of the draws")
+    parser.add_argument("--resume", action="store_true", help="go on where a run was stopped")
     options = parser.parse_args(arguments)
-    start = time.perf_counter()
-    rows = run_all(plan(options.quick), os.cpu_count() or 1)
+    results = Results(options.resume)
+    run_all(plan(options.quick), os.cpu_count() or 1, results)
+    rows = results.by_section()
     for section in ("chains", "peers"):
         rows[section] = [row for part in rows[section] for row in part]
-    found = Found(**rows, minutes=(time.perf_counter() - start) / 60)
+    found = Found(**rows, minutes=results.minutes())
     options.output.write_text(write_page(found))
     failures = [v.case.text for name in ("audit", "fine", "grid") for v in rows[name] if v.wrong]
     failures += [v.case.text for name in ("audit", "fine", "grid") for v in rows[name] if v.outside]

@@ -23,7 +23,7 @@ class Found(NamedTuple):
     chains, peers
         Long chains, and other samplers.
     minutes
-        How long it took.
+        Of one core.
     """
 
     audit: Sequence[Verdict]
@@ -43,8 +43,8 @@ def write_page(found: Found) -> str:
     draws, outside = sum(v.draws for v in inside), sum(v.outside for v in inside)
     return f"""# Can the draws be trusted?
 
-`make trust` runs all that is here and writes this page; it took {found.minutes:.0f} minutes on
-{describe_setup()}. [Why the draws are exact](exactness.md) says what each row is about.
+`make trust` runs all that is here and writes this page; it took {found.minutes:.0f} minutes of one
+core of {describe_setup()}. [Why the draws are exact](exactness.md) says what each row is about.
 
 **In short**: {len(rows):,} one-step rows, {wrong(rows)} wrong; {caught(found)} of {len(BREAKS)}
 wrong samplers caught; the farthest of {len(found.chains)} statistics of long chains is
