@@ -17,6 +17,7 @@ from pymc.logprob.transforms import LogOddsTransform, LogTransform
 from pytensor.graph.basic import Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import Dot
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
@@ -88,15 +89,28 @@ def is_positive(expression: Variable) -> bool:
         return bool(np.all(value > 0))
     if node is None:
         return False
+    if _is_square(expression):
+        return True
     if isinstance(node.op, RandomVariable) or not isinstance(node.op, Elemwise | DimShuffle):
         return _is_positive_variable(expression)
-    if is_scalar_op(expression, scalar.Exp, scalar.Sqr, scalar.Abs):
+    if is_scalar_op(expression, scalar.Exp, scalar.Abs):
         return True
     if is_scalar_op(expression, scalar.Add, scalar.Mul, scalar.TrueDiv, scalar.Sqrt):
         return all(map(is_positive, node.inputs))
     if is_scalar_op(expression, scalar.Pow) or is_identity(expression):
         return is_positive(node.inputs[0])
     return False
+
+
+def _is_square(expression: Variable) -> bool:
+    """Whether an expression is a square, an even power, or a product of something with itself."""
+    inputs = expression.owner.inputs
+    if is_scalar_op(expression, scalar.Pow):
+        exponent = constant_value(inputs[1])
+        return exponent is not None and bool(np.all(exponent % 2 == 0))
+    if is_scalar_op(expression, scalar.Mul) or isinstance(expression.owner.op, Dot):
+        return len(inputs) == 2 and inputs[0] is inputs[1]
+    return is_scalar_op(expression, scalar.Sqr)
 
 
 def _is_positive_variable(variable: Variable) -> bool:

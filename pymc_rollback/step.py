@@ -291,7 +291,8 @@ class RollbackHMC(BlockedStep):
         if not goes_on:
             self.ahead, self.place = [], self._enter(functions, point)
         if not self.ahead:
-            self._draw(functions, several=goes_on and not self.tune)
+            # nothing can happen between two draws, and a callback may want to be interrupted
+            self._draw(functions, several=goes_on and not self.tune and not functions.calls_back)
         draw = self.ahead.pop(0)
         if not np.isfinite(draw.outcome.energy):
             self._complain(functions, draw, point)
@@ -301,7 +302,7 @@ class RollbackHMC(BlockedStep):
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
-        self.handed_out = [point[v.name] for v in self.vars] if self._goes_ahead else []
+        self.handed_out = [point[v.name] for v in self.vars] if self.geometry.is_alone else []
         self.divergences += draw.outcome.diverging and not self.tune
         self.iteration += 1
         stats = {
@@ -351,11 +352,6 @@ class RollbackHMC(BlockedStep):
         start = time.perf_counter()
         self.ahead = self.chain.draw(functions, self.point, self.place, self.rng, self.tune, count)
         self._seconds = (time.perf_counter() - start) / count
-
-    @property
-    def _goes_ahead(self) -> bool:
-        """Whether nothing can happen between two draws."""
-        return self.geometry.is_alone and not self._functions().calls_back
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
         outcome, numbers = draw.outcome, self.numbers

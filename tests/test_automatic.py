@@ -136,7 +136,8 @@ def test_each_can_be_given_alone(ball, option, value):
     if option == "step_size":
         assert np.all(stat(trace, "step_size") == value)
     if option == "n_steps":
-        assert np.all(stat(trace, "n_steps") == value)
+        # the first draw after warm-up counts what the last search for a step size took
+        assert np.all(stat(trace, "n_steps")[:, 1:] == value)
     if option == "sharpness":
         assert np.all(stat(trace, "sharpness") == 20.0)
     x = trace["posterior"]["x"].values

@@ -248,7 +248,7 @@ def test_progress_bar_in_a_terminal(step, model, terminal):
     assert all(column in shown for column in COLUMNS)
     # the last stats of a chain: no divergence, its step size and number of gradients
     [row, *_] = [line for line in shown.splitlines() if "draws/s" in line]
-    assert {"0", "0.2", "5"} <= set(row.split())
+    assert {"0", "0.2", "6"} <= set(row.split())
 
 
 def test_progress_bar_of_a_compound_step(model, terminal):

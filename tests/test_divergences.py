@@ -56,7 +56,7 @@ def test_a_gradient_that_is_not_finite_names_the_variable():
     with pm.Model() as model:
         x = pm.Normal("x", initval=0.5)
         pm.Normal("calm")
-        pm.Potential("root", pm.math.sqrt(x))  # NaN below zero, and not a constraint
+        pm.Normal("data", pm.math.sqrt(x), 1.0, observed=0.7)  # NaN below zero, and no constraint
         step = rb.RollbackHMC([x], sharpness=1, step_size=0.5, n_steps=50, rng=1, model=model)
     messages = []
     for _ in range(20):

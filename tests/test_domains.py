@@ -32,6 +32,8 @@ CASES = [
     case(lambda x: pt.sqrt(x) < 1, ["x > 0", "sqrt(x) < 1"], "sqrt"),
     case(lambda x: pt.sqrt(x) > -1, None, "sqrt-above-a-negative-number"),
     case(lambda x: pt.sqrt(x + 2) > x, None, "sqrt-of-a-sum"),
+    case(lambda x: pt.sqrt(x**2) < 1, ["sqrt(x**2) < 1"], "sqrt-of-a-square"),
+    case(lambda x: pt.sqrt(x * x + 1) < 2, ["sqrt(x * x + 1) < 2"], "sqrt-of-a-product"),
     case(lambda x: x**0.5 < 1, None, "power"),
     case(lambda x: pt.arcsin(x) < 0.5, None, "arcsin"),
     case(lambda x: pt.sum(pt.log(pt.stack([x, x + 1]))) < 1, None, "sum-of-logs"),

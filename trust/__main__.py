@@ -5,31 +5,22 @@ are not made again.
 """
 
 import argparse
-import multiprocessing
 import os
-import pickle
-import time
-from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
-from rich.progress import Progress
-
-import pymc_rollback
-from pymc_rollback.cache import stamp
 from trust.breaks import BREAKS, judge_break
 from trust.chains import run_chain, threshold
 from trust.models import MODELS
 from trust.onestep import all_cases, audit_cases, judge, one_in
 from trust.page import Found, write_page
 from trust.peers import NAMES, run_peers
+from trust.results import Results, run_all
 
 AUDIT = 0.0013, 3e9
 """Smallest shift, for which the rows take ten million transitions and more, and most steps."""
-FINE = 0.001, 1e8
-GRID = 0.02, 1e7
-KEPT = Path("build/trust.pickle")
+FINE = 0.001, 5e7
+GRID = 0.03, 5e6
 
 
 def plan(quick: bool):
@@ -50,59 +41,6 @@ def plan(quick: bool):
         scale = (shrink**0.5 * smallest, most / shrink)
         pieces += [(section, k, partial(judge, case, *scale)) for k, case in enumerate(cases)]
     return pieces
-
-
-def timed(piece):
-    """What a piece gives, and the seconds that it took."""
-    start = time.perf_counter()
-    return piece(), time.perf_counter() - start
-
-
-class Results:
-    """Results and their seconds, by section and place, on disk as they come.
-
-    Those of other kernels do not count.
-    """
-
-    def __init__(self, resume: bool):
-        self.kernels = stamp(Path(pymc_rollback.__file__).parent)
-        self.found = {}
-        if resume and KEPT.exists():
-            kernels, found = pickle.loads(KEPT.read_bytes())
-            self.found = found if kernels == self.kernels else {}
-
-    def add(self, key, result):
-        self.found[key] = result
-        KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_bytes(pickle.dumps((self.kernels, self.found)))
-
-    def by_section(self):
-        sections = defaultdict(list)
-        for (section, _), (result, _) in sorted(self.found.items(), key=lambda item: item[0]):
-            sections[section].append(result)
-        return dict(sections)
-
-    def minutes(self):
-        """Of one core, over all runs."""
-        return sum(seconds for _, seconds in self.found.values()) / 60
-
-
-def run_all(pieces, cores, results):
-    """Run the pieces that have no result yet."""
-    left = {(section, k): piece for section, k, piece in pieces}
-    left = {key: piece for key, piece in left.items() if key not in results.found}
-    # spawned, as Numba's and BLAS's threads do not survive a fork
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, context) as pool, Progress() as progress:
-        bar = progress.add_task("trust", total=len(left))
-        keys = {pool.submit(timed, piece): key for key, piece in left.items()}
-        try:
-            for future in as_completed(keys):
-                results.add(keys[future], future.result())
-                progress.update(bar, advance=1, description=keys[future][0])
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def main(arguments=None):
