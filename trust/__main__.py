@@ -19,19 +19,23 @@ from trust.results import Results, run_all
 
 AUDIT = 0.0013, 3e9
 """Smallest shift, for which the rows take ten million transitions and more, and most steps."""
+CHAIN = 50_000
+"""Draws of each long chain."""
+SHRINK = 20.0
+"""How many times fewer draws the quick form has."""
 FINE = 0.001, 5e7
 GRID = 0.03, 5e6
 
 
 def plan(quick: bool):
     """All pieces of work, the longest first: a section, a place in it, and a function."""
-    shrink = 20.0 if quick else 1.0
+    shrink = SHRINK if quick else 1.0
     rows = {"audit": audit_cases(), "fine": one_in(30, all_cases()), "grid": all_cases()}
     if quick:
         rows["grid"] = one_in(20, rows["grid"])
     limits = {"audit": AUDIT, "fine": FINE, "grid": GRID}
     pieces = [
-        ("chains", k, partial(run_chain, name, int(50_000 / shrink)))
+        ("chains", k, partial(run_chain, name, int(CHAIN / shrink)))
         for k, name in enumerate(MODELS)
     ]
     pieces += [("peers", k, partial(run_peers, name)) for k, name in enumerate(NAMES)]
@@ -49,12 +53,13 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="a twentieth of the draws")
     parser.add_argument("--resume", action="store_true", help="go on where a run was stopped")
     options = parser.parse_args(arguments)
-    results = Results(options.resume)
+    results = Results(options.resume, "quick" if options.quick else "full")
     run_all(plan(options.quick), os.cpu_count() or 1, results)
     rows = results.by_section()
     for section in ("chains", "peers"):
         rows[section] = [row for part in rows[section] for row in part]
-    found = Found(**rows, minutes=results.minutes())
+    draws = int(CHAIN / SHRINK) if options.quick else CHAIN
+    found = Found(**rows, draws=draws, minutes=results.minutes())
     options.output.write_text(write_page(found))
     failures = [v.case.text for name in ("audit", "fine", "grid") for v in rows[name] if v.wrong]
     failures += [v.case.text for name in ("audit", "fine", "grid") for v in rows[name] if v.outside]

@@ -22,6 +22,8 @@ class Found(NamedTuple):
         Verdicts on the wrong samplers.
     chains, peers
         Long chains, and other samplers.
+    draws
+        Of each of four long chains.
     minutes
         Of one core.
     """
@@ -32,6 +34,7 @@ class Found(NamedTuple):
     breaks: Sequence[Verdict]
     chains: Sequence[Statistic]
     peers: Sequence[Agreement]
+    draws: int
     minutes: float
 
 
@@ -64,7 +67,7 @@ million.
 ### The audit's rows
 
 Those in which doubled trajectories of version 0.1 were off by up to 0.015 standard deviations
-(z = −52), with at least ten million transitions each.
+(z = −52), with at least {min(v.draws for v in found.audit):,} transitions each.
 
 {verdicts(found.audit)}
 
@@ -90,8 +93,8 @@ Mistakes in the code around the kernels are controls of tests: {around()}.
 
 ## Long chains through `pm.sample`
 
-4 × 50,000 draws of small models, each beside two normals with a correlation of 0.99, which force
-short steps. Errors are Monte Carlo errors by the effective number of draws. The limit,
+4 × {found.draws:,} draws of small models, each beside two normals with a correlation of 0.99, which
+force short steps. Errors are Monte Carlo errors by the effective number of draws. The limit,
 {threshold():.2f} standard errors, is exceeded by {FALSE_ALARMS:.1%} of right samplers in any of the
 {len(found.chains)} statistics (Bonferroni).
 

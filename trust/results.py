@@ -24,11 +24,11 @@ def timed(piece):
 class Results:
     """Results and their seconds, by section and place, on disk as they come.
 
-    Those of other kernels do not count.
+    Those of other kernels, or of another form ("quick" or "full"), do not count.
     """
 
-    def __init__(self, resume: bool):
-        self.kernels = stamp(Path(pymc_rollback.__file__).parent)
+    def __init__(self, resume: bool, form: str):
+        self.kernels = form, stamp(Path(pymc_rollback.__file__).parent)
         self.found = {}
         if resume and KEPT.exists():
             kernels, found = pickle.loads(KEPT.read_bytes())
