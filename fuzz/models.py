@@ -229,9 +229,9 @@ def write_model(seed):
     rng = np.random.default_rng(seed)
     writer = Writer(rng)
     kinds = (SCALARS, writer.scalars), (VECTORS, writer.vectors), (OTHERS, writer.others)
-    statements = []
-    for k in range(rng.integers(1, 6)):
-        templates, known = kinds[rng.choice(3, p=(0.5, 0.35, 0.15)) if k else rng.integers(2)]
+    statements, writer.scalars[:] = ['x0 = pm.Normal("x0", 0.0, 1.5)'], ["x0"]
+    for k in range(1, rng.integers(2, 6)):
+        templates, known = kinds[rng.choice(3, p=(0.5, 0.35, 0.15))]
         statements.append(writer.write(templates, f"x{k}"))
         known.append(f"x{k}")
     statements += [writer.write(WALLS, f"c{k}") for k in range(rng.integers(0, 4))]

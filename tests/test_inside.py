@@ -2,12 +2,43 @@
 
 import pytest
 
-from fuzz.check import check_region, judge
+import pymc_rollback as rb
+from fuzz import check
 from fuzz.models import write_model
+from fuzz.work import failing_script
+
+WALL = [
+    'x = pm.Normal("x")',
+    'y = pm.HalfNormal("y")',
+    'pm.Potential("c", pt.switch(x < 1, 0.0, -np.inf))',
+]
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_inside_is_where_the_log_density_is_finite(seed):
     """And there the smooth log density is the same."""
-    verdict = judge(write_model(seed), check_region, seed)
+    verdict = check.judge(write_model(seed), check.check_region, seed)
     assert verdict.outcome in ("agrees", "refused", "empty"), verdict.reason
+
+
+def test_a_short_chain():
+    assert check.judge(WALL, check.check_draws, 0) == check.Verdict("agrees")
+
+
+@pytest.mark.parametrize("slack", ["1.1 - model['x']", "0.9 - model['x']"])
+def test_a_wrong_region_is_seen_and_becomes_a_script(slack, monkeypatch):
+    """The control: a wall in the wrong place. Of the script only what matters is left."""
+    read = rb.read_region
+    monkeypatch.setattr(
+        rb, "read_region", lambda model: read(model, {"c": eval(slack, {"model": model})})
+    )
+    verdict = check.judge(WALL, check.check_region, 0)
+    assert verdict.outcome == "failed" and "log density" in verdict.reason
+    text = failing_script(WALL, check.check_region, 0, verdict.reason)
+    assert WALL[0] in text and WALL[1] not in text and WALL[2] in text
+    assert text.endswith("check_region(model, 0)\n")
+
+
+def test_a_refusal_is_no_failure():
+    verdict = check.judge([WALL[0], 'rb.constrain("c", pt.eq(x, 1.0))'], check.check_region, 0)
+    assert verdict.outcome == "refused" and "equality" in verdict.reason
