@@ -137,7 +137,8 @@ WALLS = (
     'pm.Potential("{x}", pt.switch({c}, 0.0, -1e10))',
     'pm.Potential("{x}", pt.switch({c}, 0.0, -40.0))',
     'pm.Potential("{x}", pt.log({c}))',
-    'pm.Potential("{x}", pt.log({c}) + pt.switch({c}, 0.0, -np.inf) - 0.1 * {s} ** 2)',
+    'pm.Potential("{x}", pt.log(pt.all({c})) + pt.switch(pt.all({c}), 0.0, -np.inf) '
+    "- 0.1 * {s} ** 2)",
     'pm.Potential("{x}", pt.sum(pt.switch({c}, 0.0, -np.inf)))',
     'pm.Potential("{x}", -0.1 * ({s} - {a}) ** 2)',
     'pm.Potential("{x}", pm.logp(pm.HalfNormal.dist({b}), {s}))',
