@@ -74,7 +74,7 @@ VECTORS = (
     '{x} = pm.ZeroSumNormal("{x}", {b}, shape=3)',
     '{x} = pm.GaussianRandomWalk("{x}", {a}, {b}, init_dist=pm.Normal.dist(0.0, 1.0), shape=3)',
     '{x} = pm.AR("{x}", [0.5], {b}, init_dist=pm.Normal.dist(0.0, 1.0), shape=3)',
-    '{x} = pm.LKJCorr("{x}", n=3, eta=2.0)[0]',
+    '{x} = pt.atleast_2d(pm.LKJCorr("{x}", n=3, eta=2.0))[0]',
     '{x} = pm.LKJCholeskyCov("{x}", n=3, eta=2.0, sd_dist=pm.Exponential.dist(1.0))[2]',
     '{x} = pm.Deterministic("{x}", pt.cumsum({v}))',
     'with pm.Model("{x}_inner"):\n    {x} = pm.Uniform("v", {a} - 3, {b}, dims="k"{plain})',
