@@ -1,6 +1,7 @@
 # make test PYTHON=python3.13   picks the interpreter; each has its own environment
 # make test SLOW=1              runs the statistical tests too
 # make bench ONLY="name"        runs one benchmark, and keeps the results of the others
+# make fuzz SEED=1000           reads and samples other random models than those from 0 on
 # make paper ONLY=name          runs one experiment of the paper, in the same way
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info
 BIN := $(VENV)/bin
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench trust paper docs clean
+.PHONY: demo test lint bench trust fuzz paper docs clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -25,6 +26,9 @@ bench: $(VENV)/.bench .venv-hopsy/.bench
 
 trust: $(VENV)/.bench .venv-hopsy/.bench
 	$(BIN)/python -m trust
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m fuzz $(if $(SEED),--seed $(SEED))
 
 paper: $(VENV)/.bench
 	$(BIN)/python -m examples.paper $(if $(ONLY),--only $(ONLY))
