@@ -149,13 +149,6 @@ def steeply_falling(x, others, slope):
 
 
 @as_model
-def folded_normal(y, others, slope):
-    """Half normals, in terms of their images."""
-    slope[:] = -y
-    return -0.5 * np.sum(y * y)
-
-
-@as_model
 def folded_rising(y, others, slope):
     """A density that rises along (0, 1), in terms of images."""
     total = 0.0
@@ -438,9 +431,7 @@ TARGETS = {
     "planes with bounds": Target(normal, draw_corner, lower=0.0, planes=corner_plane),
     "barrier": Target(normal, draw_in_ball, ball, sharpness=6.0, inner=4, dense=True),
     "union": Target(normal, draw_beside_gap, gap, sharpness=5.0, inner=2, dense=True),
-    "mirror": Target(
-        folded_normal, draw_image, mirror, lower=0.0, reflects=False, sharpness=2.0, inner=1
-    ),
+    "mirror": Target(normal, draw_image, mirror, lower=0.0, reflects=False, sharpness=2.0, inner=1),
     "two mirrors": Target(
         folded_rising,
         draw_two_images,
