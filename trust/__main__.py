@@ -9,7 +9,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from trust.breaks import BREAKS, judge_break
+from trust.breaks import BREAKS, judge_named
 from trust.chains import run_chain, threshold
 from trust.models import MODELS
 from trust.onestep import all_cases, audit_cases, judge, one_in
@@ -39,7 +39,7 @@ def plan(quick: bool):
         for k, name in enumerate(MODELS)
     ]
     pieces += [("peers", k, partial(run_peers, name)) for k, name in enumerate(NAMES)]
-    pieces += [("breaks", k, partial(judge_break, b)) for k, b in enumerate(BREAKS)]
+    pieces += [("breaks", k, partial(judge_named, b.name)) for k, b in enumerate(BREAKS)]
     for section, cases in rows.items():
         smallest, most = limits[section]
         scale = (shrink**0.5 * smallest, most / shrink)

@@ -1,8 +1,11 @@
 """The page of ``make trust``, and results that are kept as they come."""
 
+import pickle
+
 import pytest
 
 from trust import results as module
+from trust.__main__ import plan
 from trust.breaks import BREAKS
 from trust.chains import Statistic
 from trust.onestep import Verdict, make_case
@@ -46,6 +49,13 @@ def test_what_is_wrong_is_on_the_page():
     text = " ".join(page(wrong=True, outside=7, missed=2).split())
     assert "1 wrong;" in text and f"{len(BREAKS) - 2} of {len(BREAKS)} wrong samplers" in text
     assert "7 outside" in text and text.count("**no**") == 2 and "**wrong**" in text
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_piece_can_be_sent_to_another_process(quick):
+    pieces = plan(quick)
+    assert {section for section, _, _ in pieces} | {"draws", "minutes"} == set(Found._fields)
+    assert all(pickle.loads(pickle.dumps(piece)) for *_, piece in pieces)
 
 
 @pytest.fixture
