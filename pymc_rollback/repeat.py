@@ -86,8 +86,9 @@ def _combine(total, outcome, repeats):
 @cache
 def ready(kernel: Dispatcher) -> Dispatcher:
     """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
-    kernel.compile(REPEATED if kernel is repeat_trajectory else STATIC)
-    kernel.disable_compile()
+    if not kernel.signatures:
+        kernel.compile(REPEATED if kernel is repeat_trajectory else STATIC)
+        kernel.disable_compile()
     return kernel
 
 

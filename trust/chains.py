@@ -2,6 +2,8 @@
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import arviz as az
@@ -38,10 +40,21 @@ def run_chain(name: str, draws: int = 50_000, chains: int = 4, seed: int = 1) ->
     return compare(name, known, sample(known, draws, chains, seed))
 
 
+@contextmanager
+def only_errors() -> Iterator[None]:
+    """Keep PyMC's log to errors, for as long as this lasts."""
+    logger = logging.getLogger("pymc")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
 def sample(known: Known, draws: int, chains: int, seed: int) -> dict[str, np.ndarray]:
     """Draws of the variables of a model."""
-    logging.getLogger("pymc").setLevel(logging.ERROR)
-    with known.model() as model, warnings.catch_warnings():
+    with known.model() as model, warnings.catch_warnings(), only_errors():
         warnings.simplefilter("ignore")
         trace = pm.sample(
             draws,
