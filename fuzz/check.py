@@ -11,6 +11,8 @@ import pytensor
 from pymc.exceptions import SamplingError
 from pymc.logprob.utils import ParameterValueError
 from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.variable import TensorVariable
 
 import pymc_rollback as rb
 from fuzz.models import build
@@ -99,20 +101,25 @@ class Graphs:
         """Whether the density may be zero inside the region.
 
         Conditions on discrete variables alone are no walls, and neither is that a parameter must be
-        valid (the scale of a normal positive): both stay in the density.
+        valid (the scale of a normal positive): both stay in the density. And a density may be too
+        small for a number, where something in it is too large for one.
         """
         if self.model.discrete_value_vars:
             return True
         try:
-            self.raising(*point)
+            steps = self.steps(*point)
         except ParameterValueError:
             return True
-        return False
+        return any(np.any(np.isposinf(step)) for step in steps)
 
     @cached_property
-    def raising(self):
+    def steps(self):
+        """All numbers on the way to the outputs."""
+        inputs, outputs = self.graphs
+        known = (x for x in ancestors(outputs) if x.owner and isinstance(x, TensorVariable))
+        steps = [x for x in known if x.dtype.startswith("float")]
         # no rewrites at all: there is one that makes -inf of PyMC's checks
-        return pytensor.function(*self.graphs, mode=Mode("py", None), on_unused_input="ignore")
+        return pytensor.function(inputs, steps, mode=Mode("py", None), on_unused_input="ignore")
 
 
 def _verdict(error, otherwise):

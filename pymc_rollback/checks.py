@@ -230,8 +230,12 @@ def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
             f"any of {len(tried)} points. Look for missing values in its data, and for functions "
             "that have no value there, such as log or sqrt of a negative number."
         )
-    gradients = [gradient for _, gradient in tried]
-    if not any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
+    values, gradients = zip(*tried, strict=True)
+    if any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
+        return
+    # `x - x < 1`: terms that cancel, so that it holds at all points or, as the start finds, at none
+    cancels = constraint.affine and np.ptp(values, axis=0).max() == 0
+    if not cancels:
         raise RegionError(
             f"Constraint {constraint.name!r}: the gradient of `{constraint.text}` is zero at each "
             f"of {len(gradients)} points, so nothing can roll back from its boundary. Write it "

@@ -177,6 +177,7 @@ ALWAYS = {
     "in part": (lambda x, d: (d[0] > 0) & (x < 3), ["x < 3"]),
     "within the support": (lambda x, d: x > -1, ["x > -1"]),
     "of a square": (lambda x, d: x**2 >= 0, ["x**2 >= 0"]),
+    "terms that cancel": (lambda x, d: x - x < 1, ["x - x < 1"]),
     "of an exponential": (lambda x, d: pt.exp(-x) > 0, ["exp(-x) > 0"]),
 }
 

@@ -72,6 +72,13 @@ BREAKS = [
         "if _has_turned(first, state, forward):",
     ),
     Break(
+        "seams of the subtrees only",
+        make_case("lower", "doubling", 2, 0.3),
+        "trajectory",
+        "if _joins_turn(far, old_seam, new_seam, state, forward):",
+        "if _has_turned(far, state, forward):",
+    ),
+    Break(
         "U-turns judged on the new half only",
         make_case("lower", "doubling", 3, 0.3),
         "trajectory",
