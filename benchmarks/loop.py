@@ -12,35 +12,27 @@ from pymc.model.transform.conditioning import remove_value_transforms
 import pymc_rollback as rb
 from benchmarks.rows import Row
 from benchmarks.work import factorisation
-from pymc_rollback.layout import (
-    MATRIX,
-    MODEL,
-    MOMENTUM,
-    SETTING,
-    WALLS,
-    Setting,
-    borrowed,
-    new_state,
-)
-from pymc_rollback.leapfrog import evaluate_model, evaluate_walls, leapfrog
+from pymc_rollback.kernels.leapfrog import evaluate_model, evaluate_walls, leapfrog
+from pymc_rollback.kernels.native import MATRIX, MODEL, WALLS, borrowed
+from pymc_rollback.kernels.state import MOMENTUM, SYSTEM, System, new_state
 
-LOOP = types.void(MODEL, WALLS, SETTING, MATRIX, types.float64, types.int64)
+LOOP = types.void(MODEL, WALLS, SYSTEM, MATRIX, types.float64, types.int64)
 looping = njit(LOOP, error_model="numpy")
 
 
 @looping
-def leapfrogs(model, walls, setting, state, step_size, n):
-    setting = borrowed(setting)
+def leapfrogs(model, walls, system, state, step_size, n):
+    system = borrowed(system)
     for _ in range(n):
-        leapfrog(model, walls, setting, state, step_size)
+        leapfrog(model, walls, system, state, step_size)
 
 
 @looping
-def gradients(model, walls, setting, state, step_size, n):
-    setting = borrowed(setting)
+def gradients(model, walls, system, state, step_size, n):
+    system = borrowed(system)
     for _ in range(n):
-        evaluate_walls(walls, setting, state)
-        evaluate_model(model, setting, state)
+        evaluate_walls(walls, system, state)
+        evaluate_model(model, system, state)
 
 
 def truncated_normal():
@@ -62,7 +54,7 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
         step = rb.RollbackHMC(sharpness=mu, step_size=step_size, n_steps=1, exact=False)
     functions = step._functions()
     infinite, nothing = np.full(size, np.inf), np.empty((0, 0))
-    setting = Setting(
+    system = System(
         others=np.empty(0),
         sharpness=np.full(2 * size, mu),
         coordinates=np.array([np.ones(size), -infinite, infinite, np.zeros(size), np.zeros(size)]),
@@ -76,12 +68,12 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
     )
     state = new_state(np.full(size, 0.5))
     state[MOMENTUM, :size] = np.random.default_rng(1).normal(size=size)
-    gradients(functions.model, functions.walls, setting, state, step_size, 1)
+    gradients(functions.model, functions.walls, system, state, step_size, 1)
     # side by side, so that a busy machine slows both
     times = np.array(
         [
             [
-                seconds(loop, functions.model, functions.walls, setting, state, step_size, n)
+                seconds(loop, functions.model, functions.walls, system, state, step_size, n)
                 for loop in (leapfrogs, gradients)
             ]
             for _ in range(repeats)

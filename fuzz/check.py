@@ -16,8 +16,8 @@ from pytensor.tensor.variable import TensorVariable
 
 import pymc_rollback as rb
 from fuzz.models import build
-from pymc_rollback.conditions import interpreted
-from pymc_rollback.indicators import NEGLIGIBLE_NATS
+from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.region.indicators import NEGLIGIBLE_NATS
 
 POINTS = 200
 SPREADS = 0.01, 0.1, 0.3, 1.0, 3.0

@@ -10,8 +10,8 @@ from pymc.exceptions import SamplingError
 from pymc.logprob.utils import ParameterValueError
 from pytensor.compile.mode import Mode
 
-from pymc_rollback.conditions import UNTOUCHED, interpreted
-from pymc_rollback.constraints import Region
+from pymc_rollback.graph.evaluate import UNTOUCHED, interpreted
+from pymc_rollback.region.constraint import Region
 
 DUE = frozenset(10**k for k in range(12))
 """Draws at which the density is compared with the model's: so few that they cost nothing."""

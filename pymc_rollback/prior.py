@@ -10,7 +10,7 @@ from pymc.util import RandomState
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
-from pymc_rollback.parts import part_of
+from pymc_rollback.region.parts import part_of
 from pymc_rollback.step import RollbackHMC
 
 GROUPS = {

@@ -15,42 +15,43 @@ from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 
-from pymc_rollback.arguments import (
+from pymc_rollback.chain.chain import Chain, ChainState, Draw, Given
+from pymc_rollback.chain.options import Options
+from pymc_rollback.describe import summarise
+from pymc_rollback.graph.evaluate import has_changed
+from pymc_rollback.guard import Guard, OneThread
+from pymc_rollback.kernels.state import read_point
+from pymc_rollback.options import (
     check_blocked,
+    check_bool,
     check_compile_kwargs,
     check_options,
     check_point,
+    check_positive,
     check_rng,
     check_variables,
-    require_model,
-)
-from pymc_rollback.chain import Chain, ChainState, Draw, Place
-from pymc_rollback.checks import check_same
-from pymc_rollback.compiled import Compiled, compile_density
-from pymc_rollback.conditions import has_changed
-from pymc_rollback.density import Density
-from pymc_rollback.diagnose import complain
-from pymc_rollback.geometry import Geometry
-from pymc_rollback.guard import Guard, OneThread
-from pymc_rollback.inside import settle
-from pymc_rollback.layout import read_point
-from pymc_rollback.progress import progressbar_config, progressbar_update
-from pymc_rollback.region import read_region
-from pymc_rollback.report import summarise
-from pymc_rollback.settings import (
-    Numbers,
-    check_bool,
-    check_choices,
-    check_exchangeable,
-    check_positive,
     check_whole,
+)
+from pymc_rollback.prepare import (
+    as_reflect,
+    check_exchangeable,
     read_metric,
+    read_plan,
     refuse_transforms,
-    require_numbers,
+    require_all,
     sampled_values,
     spread_sharpness,
 )
-from pymc_rollback.treatment import choose_treatments, untreated
+from pymc_rollback.progress import progressbar_config, progressbar_update
+from pymc_rollback.region.arguments import require_model
+from pymc_rollback.region.diagnose import complain
+from pymc_rollback.region.feasibility import check_same
+from pymc_rollback.region.inside import settle
+from pymc_rollback.region.read import read_region
+from pymc_rollback.target.compile import Compiled, compile_density
+from pymc_rollback.target.density import Density
+from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.plan import Plan
 
 AHEAD, AHEAD_SECONDS = 20, 0.002
 """Draws that are made at once where each takes less than so long: a call costs as much as ten."""
@@ -67,7 +68,7 @@ class RollbackState(StepMethodState):
     ahead: list
     handed_out: list
     point: np.ndarray | None
-    place: Place | None
+    given: Given | None
     chain: ChainState
 
 
@@ -104,8 +105,8 @@ class RollbackHMC(BlockedStep):
     constraints
         Slacks given by hand, by name: ``g`` for a constraint ``g > 0``. One that has the name of a
         Potential or of an observed variable stands for the indicators in it.
-    barrier, transform
-        Names of bounded variables that get a barrier, or keep a transform, whatever the density
+    reflect, transform
+        Names of bounded variables that are reflected, or keep a transform, whatever the density
         does at their walls. :func:`describe` shows what is decided for the others.
     model
         The model; that of the context if left out.
@@ -117,6 +118,8 @@ class RollbackHMC(BlockedStep):
         A point of the model, for the shapes of its values.
     blocked
         Whether the variables share one trajectory.
+    barrier
+        The former name of ``reflect``.
     """
 
     name = "rollback_hmc"
@@ -170,17 +173,17 @@ class RollbackHMC(BlockedStep):
         metric: str | np.ndarray = "diag",
         max_treedepth: int = 10,
         constraints: Mapping[str, TensorVariable] | None = None,
-        barrier: Collection[str] = (),
+        reflect: Collection[str] = (),
         transform: Collection[str] = (),
         model: pm.Model | None = None,
         compile_kwargs: Mapping[str, Any] | None = None,
         rng: RandomGenerator = None,
         initial_point: PointType | None = None,
         blocked: bool = True,
+        barrier: Collection[str] | None = None,
     ) -> None:
         model = require_model(model)
         self.vars = sampled_values(model, vars)
-        names = [model.values_to_rvs[v].name for v in self.vars]
         if step_size is not None:
             check_positive("step_size", step_size)
         if n_steps is not None:
@@ -189,24 +192,23 @@ class RollbackHMC(BlockedStep):
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
         check_compile_kwargs(compile_kwargs)
-        region = read_region(model, constraints)
-        check_choices(region, barrier, transform)
-        if isinstance(sharpness, Mapping) or sharpness is None:
-            sharp = set(sharpness or ())
-            sharp |= {c.bound.variable for c in region.joint if c.bound and c.name in sharp}
-        else:
-            sharp = {*names, *(c.name for c in region.joint)}
-        treatments = (
-            choose_treatments(region, barrier, transform, sharp) if exact else untreated(region)
+        plan = read_plan(
+            model,
+            self.vars,
+            constraints=constraints,
+            reflect=as_reflect(reflect, barrier),
+            transform=transform,
+            sharpness=sharpness,
+            exact=exact,
         )
-        start = region.start if initial_point is None else initial_point
-        check_point(start, region.start)
-        density = Density(region, {name: treatments[name] for name in names}, start, exact, sharp)
+        start = plan.region.start if initial_point is None else initial_point
+        check_point(start, plan.region.start)
+        density = Density(plan, start)
         self.geometry = Geometry(density)
         variances, dense = read_metric(metric, density.size)
         if variances is not None:
             check_exchangeable(variances, self.geometry)
-        self.numbers = Numbers(
+        self.options = Options(
             step_size=None if step_size is None else float(step_size),
             n_steps=None if n_steps is None else int(n_steps),
             sharpness=spread_sharpness(sharpness, self.geometry),
@@ -217,19 +219,24 @@ class RollbackHMC(BlockedStep):
             exact=bool(exact),
         )
         if not exact:
-            require_numbers(self.numbers)
-            refuse_transforms(density)
+            require_all(self.options)
+            refuse_transforms(plan)
         self._constraints = constraints
         self._compile_kwargs = dict(compile_kwargs or {})
         self._compiled: Compiled | None = None
-        self._guard, self._one_thread = Guard(region), OneThread()
+        self._guard, self._one_thread = Guard(plan.region), OneThread()
         self.rng = get_random_generator(rng)
         self._begin()
         self._functions()
         self.chain.compile_kernels()
 
     def __repr__(self) -> str:
-        return f"<RollbackHMC: {summarise(self.geometry.density, self.numbers)}>"
+        return f"<RollbackHMC: {summarise(self.plan, self.options)}>"
+
+    @property
+    def plan(self) -> Plan:
+        """What is done with each variable, and what keeps trajectories inside each constraint."""
+        return self.geometry.density.plan
 
     def _begin(self) -> None:
         """Start a chain: the same instance may serve several."""
@@ -239,9 +246,9 @@ class RollbackHMC(BlockedStep):
         self.judged = False
         self.ahead: list[Draw] = []
         self.handed_out: list[np.ndarray] = []
-        self.point = self.place = None
+        self.point = self.given = None
         self._seconds = np.inf
-        self.chain = Chain(self.geometry, self.numbers)
+        self.chain = Chain(self.geometry, self.options)
 
     def set_rng(self, rng: RandomGenerator) -> None:
         """Start a chain (PyMC 5)."""
@@ -289,7 +296,7 @@ class RollbackHMC(BlockedStep):
         functions = self._functions()
         goes_on = self._was_handed_out(point)
         if not goes_on:
-            self.ahead, self.place = [], self._enter(functions, point)
+            self.ahead, self.given = [], self._enter(functions, point)
         if not self.ahead:
             # nothing can happen between two draws, and a callback may want to be interrupted
             self._draw(functions, several=goes_on and not self.tune and not functions.calls_back)
@@ -298,7 +305,7 @@ class RollbackHMC(BlockedStep):
             self._complain(functions, draw, point)
         self.point = draw.point
         position, smooth_logp, _ = read_point(draw.point)
-        *values, difference = functions.leave(position, self.place.others)
+        *values, difference = functions.leave(position, self.given.others)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
@@ -311,8 +318,8 @@ class RollbackHMC(BlockedStep):
             "warning": self._warning(draw),
         }
         self._guard.check(self.iteration, point, stats["model_logp"])
-        if self.tune and self.numbers.tunes:
-            self.chain.learn(functions, draw, self.place, self.rng)
+        if self.tune and self.options.tunes:
+            self.chain.learn(functions, draw, self.given, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
@@ -320,7 +327,7 @@ class RollbackHMC(BlockedStep):
 
     def _complain(self, functions: Compiled, draw: Draw, point: PointType) -> None:
         """Say which term of the log density is not finite."""
-        *values, _ = functions.leave(read_point(draw.point).position, self.place.others)
+        *values, _ = functions.leave(read_point(draw.point).position, self.given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
         raise SamplingError(complain(self.geometry.density.model, at))
 
@@ -331,31 +338,31 @@ class RollbackHMC(BlockedStep):
             for v, value in zip(self.vars, self.handed_out, strict=True)
         )
 
-    def _enter(self, functions: Compiled, point: PointType) -> Place:
+    def _enter(self, functions: Compiled, point: PointType) -> Given:
         """Take the coordinates from a point; what surrounds them there."""
         geometry = self.geometry
         if self.iteration == 0:
             point = settle(geometry.density.model, point, self.vars)
         values = (np.asarray(point[name]) for name in geometry.value_names)
         position, lower, upper = functions.enter(*values)
-        place = Place(geometry.ravel_others(point), lower, upper)
-        if self.iteration == 0 and self.numbers.tunes:
-            position = self.chain.begin(functions, position, place, self.rng, disperse=self.tune)
+        given = Given(geometry.ravel_others(point), lower, upper)
+        if self.iteration == 0 and self.options.tunes:
+            position = self.chain.begin(functions, position, given, self.rng, disperse=self.tune)
         elif self.iteration == 0:
             geometry.check_start(point)
-        self.point = self.chain.enter(functions, position, place, self.rng)
-        return place
+        self.point = self.chain.enter(functions, position, given, self.rng)
+        return given
 
     def _draw(self, functions: Compiled, several: bool) -> None:
         """Draw once, or several times where that is quick."""
         count = AHEAD if several and self._seconds < AHEAD_SECONDS else 1
         start = time.perf_counter()
-        self.ahead = self.chain.draw(functions, self.point, self.place, self.rng, self.tune, count)
+        self.ahead = self.chain.draw(functions, self.point, self.given, self.rng, self.tune, count)
         self._seconds = (time.perf_counter() - start) / count
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
-        outcome, numbers = draw.outcome, self.numbers
-        doubles = numbers.n_steps is None
+        outcome, options = draw.outcome, self.options
+        doubles = options.n_steps is None
         return {
             "acceptance_rate": outcome.acceptance,
             "accepted": float(outcome.moved),
@@ -365,12 +372,12 @@ class RollbackHMC(BlockedStep):
             "energy_error": outcome.energy_error,
             "n_steps": draw.gradients,
             "step_size": draw.step_size,
-            "sharpness": self.geometry.typical_sharpness(draw.setting.sharpness),
+            "sharpness": self.geometry.typical_sharpness(draw.system.sharpness),
             "inside": outcome.inside,
             "rollbacks": outcome.rollbacks,
             "tree_depth": outcome.depth,
-            "reached_max_treedepth": doubles and outcome.depth == numbers.max_treedepth,
-            "wall_steps": outcome.steps * draw.setting.inner,
+            "reached_max_treedepth": doubles and outcome.depth == options.max_treedepth,
+            "wall_steps": outcome.steps * draw.system.inner,
             "tune": self.tune,
         }
 
@@ -378,7 +385,7 @@ class RollbackHMC(BlockedStep):
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
             position, _, slope = read_point(draw.last)
-            culprit = self.geometry.blame(position, self.place.others, slope)
+            culprit = self.geometry.blame(position, self.given.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
                 f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "

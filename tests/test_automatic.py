@@ -253,10 +253,10 @@ def test_bound_written_as_a_potential_reflects():
         x = pm.Normal("x", shape=3)
         pm.Potential("positive", pt.switch(x > 0.5, 0, -np.inf))
     step = rb.RollbackHMC(model=model)
-    assert step.geometry.density.barriers == []
-    assert [b.name for b, _ in step.geometry.density.reflected] == ["x"]
+    assert step.plan.barriers == []
+    assert list(step.plan.reflected) == ["x"]
     sharp = rb.RollbackHMC(model=model, sharpness={"positive": 30.0}, step_size=0.1, n_steps=9)
-    assert [b.name for b, _ in sharp.geometry.density.mirrored] == ["x"]
+    assert list(sharp.plan.mirrored) == ["x"]
     for options in ({}, {"sharpness": {"positive": 30.0}}):
         draws = sample(model, **options)["posterior"]["x"].values
         assert np.all(draws > 0.5)

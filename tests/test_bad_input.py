@@ -60,12 +60,12 @@ def test_sharpness_of_one_wall(model, value):
 
 def test_unknown_names(model):
     refused(model, "sharpness", "disc", "disk", sharpness={"disc": 1.0, "disk": 1.0, "scale": 1.0})
-    refused(model, "barrier", "scales", "scale", barrier=["scales"])
+    refused(model, "reflect", "scales", "scale", reflect=["scales"])
     refused(model, "transform", "scales", "scale", transform=["scales"])
 
 
 def test_a_string_is_not_a_list_of_names(model):
-    refused(model, "barrier", "['scale']", barrier="scale")
+    refused(model, "reflect", "['scale']", reflect="scale")
 
 
 @pytest.mark.parametrize("value", ["no", 0, None])
@@ -74,10 +74,10 @@ def test_exact_is_true_or_false(model, value):
 
 
 CHOICES = [
-    pytest.param({"barrier": ["s"], "transform": ["s"]}, "both name s", id="both"),
-    pytest.param({"barrier": ["x"]}, "barrier names x.*no bound", id="barrier-unbounded"),
+    pytest.param({"reflect": ["s"], "transform": ["s"]}, "both name s", id="both"),
+    pytest.param({"reflect": ["x"]}, "reflect names x.*no bound", id="reflect-unbounded"),
     pytest.param({"transform": ["x"]}, "transform names x.*no bound", id="transform-unbounded"),
-    pytest.param({"barrier": ["w"]}, "barrier names w.*simplex", id="barrier-simplex"),
+    pytest.param({"reflect": ["w"]}, "reflect names w.*simplex", id="reflect-simplex"),
     pytest.param({"transform": ["c"]}, "transform names c.*no transform", id="no-transform"),
 ]
 
@@ -213,4 +213,4 @@ def test_a_sharpness_beside_a_variable_without_walls():
         pm.HalfNormal("a")
         pm.Normal("b")
     step = rb.RollbackHMC(model=model, sharpness=8.0)
-    np.testing.assert_array_equal(step.numbers.sharpness, [8.0, 0.0])
+    np.testing.assert_array_equal(step.options.sharpness, [8.0, 0.0])

@@ -86,8 +86,8 @@ def refused(parts, call, *args, **options):
 OPTIONS = [
     *cases("vars", all_but("None", *LISTS), "list of the model's", "x, scale"),
     *cases("vars", LISTS, "not a free variable", "x, scale"),
-    *cases("barrier", all_but("string", "array", *LISTS), "list of names"),
-    *cases("barrier", LISTS, "not a name", "strings"),
+    *cases("reflect", all_but("string", "array", *LISTS), "list of names"),
+    *cases("reflect", LISTS, "not a name", "strings"),
     *cases("transform", all_but("string", "array", *LISTS), "list of names"),
     *cases("transform", LISTS, "not a name", "strings"),
     *cases("constraints", all_but("None", "dict"), "dict of slacks by name", "{'c': g}"),
@@ -125,8 +125,8 @@ def test_variables(model):
     refused(("'x'", "model['x']"), rb.RollbackHMC, ["x"], model=model)
     refused(("stranger", "x, scale"), rb.RollbackHMC, [OTHER["stranger"]], model=model)
     refused(("vars=[]", "Leave it out"), rb.RollbackHMC, [], model=model)
-    refused(("barrier=x", "['x']"), rb.RollbackHMC, model=model, barrier=x)
-    refused(("barrier has x", "'x'"), rb.RollbackHMC, model=model, barrier=[x])
+    refused(("reflect=x", "['x']"), rb.RollbackHMC, model=model, reflect=x)
+    refused(("reflect has x", "'x'"), rb.RollbackHMC, model=model, reflect=[x])
     refused(("metric=x", "'diag'"), rb.RollbackHMC, model=model, metric=x)
     refused(("step_size=x", "positive"), rb.RollbackHMC, model=model, step_size=x)
 
@@ -226,7 +226,7 @@ def test_constraints_by_hand(model, function, name):
     refused(("constraints=", shown, "{'c': g}"), function, model, constraints=value)
 
 
-@pytest.mark.parametrize("option", ["barrier", "transform"])
+@pytest.mark.parametrize("option", ["reflect", "transform"])
 @pytest.mark.parametrize("name", ["None", "number", "string", "dict", "nothings", "generator"])
 def test_names_for_describe(model, option, name):
     value, shown = VALUES[name]
@@ -234,7 +234,7 @@ def test_names_for_describe(model, option, name):
 
 
 def test_unknown_names_for_describe(model):
-    refused(("barrier", "scales", "x, scale"), rb.describe, model, barrier=["scales"])
+    refused(("reflect", "scales", "x, scale"), rb.describe, model, reflect=["scales"])
 
 
 NUMBERS = ("number", "fraction", "NaN", "array", "numbers")

@@ -16,7 +16,7 @@ import pytensor.tensor as pt
 import pytest
 
 import pymc_rollback as rb
-from pymc_rollback import cache
+from pymc_rollback.kernels import cache
 
 PACKAGE = Path(rb.__file__).parent
 

@@ -2,7 +2,7 @@
 
 A mistake in a kernel is a change of its source: a copy of the kernels is made with it, compiled,
 and judged by the row of :mod:`trust.onestep` that should see it. A mistake in what a kernel is
-called with is a change of the setting. Mistakes in the code around the kernels are controls of the
+called with is a change of the system. Mistakes in the code around the kernels are controls of the
 tests that are named with them.
 """
 
@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-import pymc_rollback
-from pymc_rollback.layout import INVERSE_MASS, PULL, Setting
+from pymc_rollback import kernels
+from pymc_rollback.kernels.state import INVERSE_MASS, PULL, System
 from trust.onestep import Case, Kernels, Verdict, judge, make_case
 from trust.targets import TARGETS
 
-COPIED = ("drift", "leapfrog", "trajectory", "repeat")
-"""Modules of the kernels, but for the layout, whose types both have to share."""
+COPIED = ("drift", "leapfrog", "trajectory", "run")
+"""Modules of the kernels, but for those whose types both have to share."""
 
 SMALLEST = 0.01
 """Shift that the rows that judge breaks are run for, in standard deviations."""
@@ -40,8 +40,8 @@ class Break:
         The row.
     module, right, wrong
         A module of the kernels, and what is written in it instead of what.
-    setting
-        A change of the setting.
+    system
+        A change of the system.
     """
 
     name: str
@@ -49,16 +49,16 @@ class Break:
     module: str = ""
     right: str = ""
     wrong: str = ""
-    setting: Callable[[Setting], Setting] | None = None
+    system: Callable[[System], System] | None = None
 
 
-def changed(row: int, values: np.ndarray) -> Callable[[Setting], Setting]:
-    """A setting with other numbers for the coordinates."""
+def changed(row: int, values: np.ndarray) -> Callable[[System], System]:
+    """A system with other numbers for the coordinates."""
 
-    def change(setting: Setting) -> Setting:
-        coordinates = setting.coordinates.copy()
+    def change(system: System) -> System:
+        coordinates = system.coordinates.copy()
         coordinates[row] = values
-        return setting._replace(coordinates=coordinates)
+        return system._replace(coordinates=coordinates)
 
     return change
 
@@ -124,9 +124,9 @@ BREAKS = [
         "a last half kick left out",
         make_case("lower", "doubling", 2, 0.3),
         "leapfrog",
-        "    evaluate_model(model, setting, state)\n"
-        "    kick(state, setting, 0.5 * step_size, 0.5 * short)",
-        "    evaluate_model(model, setting, state)",
+        "    evaluate_model(model, system, state)\n"
+        "    kick(state, system, 0.5 * step_size, 0.5 * short)",
+        "    evaluate_model(model, system, state)",
     ),
     Break(
         "momenta of the inverse mass",
@@ -173,7 +173,7 @@ BREAKS = [
     Break(
         "a repeat count that looks at the present draw",
         make_case("lower", "repeated", 2, 0.3),
-        "repeat",
+        "run",
         "            _combine(outcomes[k], outcome, repeats)",
         "            _combine(outcomes[k], outcome, repeats)\n"
         "            if point[0, 0] > 1.0:\n"
@@ -182,12 +182,12 @@ BREAKS = [
     Break(
         "pulls that differ within a run",
         make_case("order with bounds", "doubling", 2, 0.3),
-        setting=changed(PULL, np.array([3.0, 1.0])),
+        system=changed(PULL, np.array([3.0, 1.0])),
     ),
     Break(
         "masses that differ within a run",
         make_case("order", "doubling", 2, 0.3),
-        setting=changed(INVERSE_MASS, np.array([0.3, 2.0])),
+        system=changed(INVERSE_MASS, np.array([0.3, 2.0])),
     ),
 ]
 """Mistakes in kernels and in what they are called with."""
@@ -205,7 +205,7 @@ AROUND = {
 @cache
 def broken_kernels(module: str, right: str, wrong: str) -> Kernels:
     """A copy of the kernels with a mistake in it."""
-    source = Path(pymc_rollback.__file__).parent
+    source = Path(kernels.__path__[0])
     folder = Path(tempfile.mkdtemp(prefix="broken"))
     package = folder / folder.name
     package.mkdir()
@@ -216,12 +216,12 @@ def broken_kernels(module: str, right: str, wrong: str) -> Kernels:
                 raise ValueError(f"{module}.py has {text.count(right)} times, not once: {right}")
             text = text.replace(right, wrong)
         for other in COPIED:
-            text = text.replace(f"pymc_rollback.{other}", f"{folder.name}.{other}")
+            text = text.replace(f"pymc_rollback.kernels.{other}", f"{folder.name}.{other}")
         (package / f"{name}.py").write_text(text)
     sys.path.insert(0, str(folder))
     try:
         return Kernels(
-            *(importlib.import_module(f"{folder.name}.{name}") for name in ("repeat", "trajectory"))
+            *(importlib.import_module(f"{folder.name}.{name}") for name in ("run", "trajectory"))
         )
     finally:
         sys.path.remove(str(folder))
@@ -235,9 +235,9 @@ def judge_named(name: str) -> Verdict:
 def judge_break(mistake: Break) -> Verdict:
     """What the row that should see a mistake says about it."""
     given = {}
-    if mistake.setting is not None:
+    if mistake.system is not None:
         case = mistake.case
-        given["setting"] = mistake.setting(TARGETS[case.target].setting(case.n, case.dense))
+        given["system"] = mistake.system(TARGETS[case.target].system(case.n, case.dense))
     if mistake.module:
         given["kernels"] = broken_kernels(mistake.module, mistake.right, mistake.wrong)
     return judge(mistake.case, SMALLEST, **given)

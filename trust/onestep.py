@@ -19,17 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, types
 
-from pymc_rollback import repeat, trajectory
-from pymc_rollback.drift import reflect
-from pymc_rollback.layout import (
+from pymc_rollback.kernels import run as repeat
+from pymc_rollback.kernels import trajectory
+from pymc_rollback.kernels.drift import reflect
+from pymc_rollback.kernels.native import (
     MATRICES,
     MATRIX,
     MODEL,
-    POSITION,
-    SETTING,
-    SLOPE,
     WALLS,
-    Setting,
     address_of,
     address_of_generator,
     function_at,
@@ -37,7 +34,8 @@ from pymc_rollback.layout import (
     model_at,
     walls_at,
 )
-from pymc_rollback.trajectory import ADDRESS, Outcome
+from pymc_rollback.kernels.state import POSITION, SLOPE, SYSTEM, System
+from pymc_rollback.kernels.trajectory import ADDRESS, Outcome
 from trust.targets import DRAW, TARGETS
 
 SUSPECT, WRONG = 3.5, 5.0
@@ -151,16 +149,16 @@ def look(position, bounds, planes, values):
 
 
 @njit
-def is_outside(least, position, walls_address, setting):
+def is_outside(least, position, walls_address, system):
     """Whether a draw has left its bounds or planes, its order, or the region of its walls."""
-    n = setting.coordinates.shape[1]
+    n = system.coordinates.shape[1]
     outside = not (least > 0)
-    if setting.ordered.shape[0] > 0:
+    if system.ordered.shape[0] > 0:
         for i in range(1, n):
             outside |= position[i] < position[i - 1]
-    if setting.inner > 0:
+    if system.inner > 0:
         walls = walls_at(walls_address)
-        answer = walls((position[:n].copy(), setting.others, setting.sharpness))[0]
+        answer = walls((position[:n].copy(), system.others, system.sharpness))[0]
         outside |= answer[n + 1] == -np.inf
     return outside
 
@@ -168,7 +166,7 @@ def is_outside(least, position, walls_address, setting):
 @njit(
     types.void(
         *[ADDRESS] * 5,
-        SETTING,
+        SYSTEM,
         types.float64,
         types.int64,
         types.int64,
@@ -186,7 +184,7 @@ def make_transitions(
     model_address,
     walls_address,
     draw_address,
-    setting,
+    system,
     step_size,
     length,
     repeats,
@@ -208,15 +206,15 @@ def make_transitions(
     x, before, after = np.empty(n), np.empty(len(VIEWS)), np.empty(len(VIEWS))
     for _ in range(count):
         draw(rng, x)
-        answer = model((x, setting.others))[0]
+        answer = model((x, system.others))[0]
         point[POSITION, :n] = x
         point[SLOPE, : n + 1] = answer
-        look(x, bounds, setting.planes, before)
+        look(x, bounds, system.planes, before)
         repeat_trajectory(
             trajectory_address,
             model_address,
             walls_address,
-            setting,
+            system,
             point,
             step_size,
             length,
@@ -226,8 +224,8 @@ def make_transitions(
             lasts,
             outcomes,
         )
-        least = look(point[POSITION], bounds, setting.planes, after)
-        sums[4, 1] += is_outside(least, point[POSITION], walls_address, setting)
+        least = look(point[POSITION], bounds, system.planes, after)
+        sums[4, 1] += is_outside(least, point[POSITION], walls_address, system)
         for j in range(len(VIEWS)):
             change = after[j] - before[j]
             sums[0, j] += change
@@ -260,7 +258,7 @@ def run(
     count: int,
     seed: int,
     kernels: Kernels = PACKAGE,
-    setting: Setting | None = None,
+    system: System | None = None,
 ) -> np.ndarray:
     """Sums over so many transitions; see :func:`make_transitions`."""
     target = TARGETS[case.target]
@@ -272,7 +270,7 @@ def run(
         address_of(target.model, MODEL),
         0 if target.walls is None else address_of(target.walls, WALLS),
         address_of(target.draw, DRAW),
-        target.setting(case.n, case.dense) if setting is None else setting,
+        target.system(case.n, case.dense) if system is None else system,
         case.step_size,
         case.length,
         case.repeats,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-import pymc_rollback
-from pymc_rollback.cache import stamp
+import pymc_rollback.kernels
+from pymc_rollback.kernels.cache import stamp
 
 KEPT = Path("build/trust.pickle")
 
@@ -28,7 +28,7 @@ class Results:
     """
 
     def __init__(self, resume: bool, form: str):
-        self.kernels = form, stamp(Path(pymc_rollback.__file__).parent)
+        self.kernels = form, stamp(Path(pymc_rollback.kernels.__path__[0]))
         self.found = {}
         if resume and KEPT.exists():
             kernels, found = pickle.loads(KEPT.read_bytes())

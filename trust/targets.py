@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
-from pymc_rollback.layout import VECTOR, Setting, as_model, as_walls
+from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
+from pymc_rollback.kernels.state import System
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
@@ -72,7 +73,7 @@ class Target:
             bounds[:, 0] = -np.inf, np.inf
         return bounds
 
-    def setting(self, n: int, dense: bool = False) -> Setting:
+    def system(self, n: int, dense: bool = False) -> System:
         """What stays fixed along a trajectory in ``n`` dimensions; masses differ where they may."""
         variances = np.ones(n) if self.ordered else np.linspace(0.5, 1.0, n)
         metric, root = np.empty((0, 0)), np.empty((0, 0))
@@ -88,7 +89,7 @@ class Target:
         unbounded = np.repeat([[-np.inf], [np.inf]], n, axis=1)
         lower, upper = self.bounds(n) if self.reflects else unbounded
         bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~planar
-        return Setting(
+        return System(
             others=np.empty(0),
             sharpness=np.array([self.sharpness]),
             coordinates=np.array([variances, lower, upper, np.full(n, self.pull), planar]),

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import pymc_rollback as rb
 from examples.paper.shared import SKY, autocorrelation_time, row, run, save, write
-from pymc_rollback.barrier import boundary_term
+from pymc_rollback.target.barrier import boundary_term
 
 SHARPNESS, STEP_SIZE, N_STEPS = 500.0, 0.004, 100
 SIDE = 0.5

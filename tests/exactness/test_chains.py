@@ -2,7 +2,7 @@
 
 import pytest
 
-from pymc_rollback import chain
+from pymc_rollback.chain import chain
 from trust import chains
 from trust.breaks import BREAKS, broken_kernels
 

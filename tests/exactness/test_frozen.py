@@ -7,8 +7,8 @@ import pytest
 from harness import sample
 
 import pymc_rollback as rb
-from pymc_rollback import compiled
-from pymc_rollback.chain import Chain
+from pymc_rollback.chain.chain import Chain
+from pymc_rollback.target import compile as compiled
 
 
 def half_normals():

@@ -15,7 +15,7 @@ from harness import STEPS, Chains, static_step
 from scipy import stats
 from targets import TARGETS, crescent, prepared
 
-from pymc_rollback import density, geometry
+from pymc_rollback.target import density, geometry
 
 ERROR_RATE = 1e-4
 CONTROL_RATE = 1e-8

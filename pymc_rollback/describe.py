@@ -1,0 +1,246 @@
+"""What was read from a model and what will be done with it, for people."""
+
+import html
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from io import StringIO
+from shutil import get_terminal_size
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+from pymc.step_methods.arraystep import BlockedStep
+from pytensor.tensor.variable import TensorVariable
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.table import Column, Table
+from rich.text import Text
+
+from pymc_rollback.chain.options import Options
+from pymc_rollback.prepare import as_reflect, read_plan, sampled_values
+from pymc_rollback.region.arguments import require_model
+from pymc_rollback.target.plan import Plan
+
+SHORT_COLUMNS = ("shape", "action", "rows", "affine")
+"""Columns that are never wrapped."""
+
+MOST_LISTED = 6
+"""Variables or constraints that a line names."""
+
+
+@dataclass(frozen=True)
+class VariableRow:
+    """One free variable: its support, what is done with it, and why."""
+
+    name: str
+    shape: tuple[int, ...]
+    support: str
+    action: str
+    why: str
+
+
+@dataclass(frozen=True)
+class ConstraintRow:
+    """One constraint.
+
+    Its inequality and rows, what it does, its least slack at the start, and what the log density
+    falls to where it fails.
+    """
+
+    name: str
+    inequality: str
+    rows: int
+    affine: bool
+    wall: str
+    slack: float
+    level: float
+
+
+@dataclass(frozen=True)
+class PotentialRow:
+    """One Potential that is not read as a constraint, and what is done with it."""
+
+    name: str
+    action: str
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """The region of a model as a table: printed, as HTML in a notebook, or as data.
+
+    It is printed in the width of the terminal, or in 80 columns where there is none.
+    """
+
+    variables: tuple[VariableRow, ...]
+    constraints: tuple[ConstraintRow, ...]
+    potentials: tuple[PotentialRow, ...] = ()
+
+    def to_dict(self) -> dict[str, list[dict]]:
+        """Give the same rows as plain data."""
+        return {
+            section.name: [asdict(row) for row in getattr(self, section.name)]
+            for section in fields(self)
+        }
+
+    def to_frame(self) -> dict[str, pd.DataFrame]:
+        """Give the same rows as data frames, by section, each with the names as its index."""
+        frames = {}
+        for section in fields(self):
+            columns = [column.name for column in fields(get_args(section.type)[0])]
+            frame = pd.DataFrame(self.to_dict()[section.name], columns=columns)
+            frames[section.name] = frame.set_index("name")
+        return frames
+
+    def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Title, header and cells of each table."""
+        variables = [[r.name, _shape(r.shape), r.support, r.action, r.why] for r in self.variables]
+        constraints = [
+            [
+                r.name,
+                r.inequality,
+                str(r.rows),
+                "yes" if r.affine else "no",
+                r.wall + (f", read as a wall ({r.level:g})" if np.isfinite(r.level) else ""),
+                f"{r.slack:.4g}" if r.slack > 0 else "a start is searched",
+            ]
+            for r in self.constraints
+        ]
+        potentials = [[r.name, r.action] for r in self.potentials]
+        sections = [
+            ("Variables", ["variable", "shape", "support", "action", "why"], variables),
+            (
+                "Constraints",
+                ["constraint", "inequality", "rows", "affine", "wall", "slack at start"],
+                constraints,
+            ),
+        ]
+        if potentials:
+            sections.append(("Potentials", ["potential", "action"], potentials))
+        return sections
+
+    def __rich__(self) -> Group:
+        tables = [_rich_table(*section) for section in self._sections()]
+        return Group(*(part for table in tables for part in (table, Text())))
+
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=get_terminal_size().columns)
+        console.print(self)
+        return console.file.getvalue().rstrip()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(_html_table(*section) for section in self._sections())
+
+
+def describe(
+    model: pm.Model | BlockedStep | None = None,
+    *,
+    vars: Sequence[TensorVariable] | None = None,
+    constraints: Mapping[str, TensorVariable] | None = None,
+    reflect: Collection[str] = (),
+    transform: Collection[str] = (),
+    sharpness: float | Mapping[str, float] | None = None,
+    barrier: Collection[str] | None = None,
+) -> Description:
+    """Describe the region of a model and what RollbackHMC does with each variable.
+
+    Parameters
+    ----------
+    model
+        The model, or that of the context if left out; or a RollbackHMC, whose options it has.
+    vars, constraints, reflect, transform, sharpness
+        As given to RollbackHMC.
+    barrier
+        The former name of ``reflect``.
+    """
+    if isinstance(model, BlockedStep) and hasattr(model, "plan"):
+        plan = model.plan
+    else:
+        model = require_model(model)
+        plan = read_plan(
+            model,
+            model.continuous_value_vars if vars is None else sampled_values(model, vars),
+            constraints=constraints,
+            reflect=as_reflect(reflect, barrier),
+            transform=transform,
+            sharpness=sharpness,
+        )
+    region = plan.region
+    shapes = region.model.eval_rv_shapes()
+    slacks = region.evaluate([c.slack for c in region], region.initial)
+    return Description(
+        tuple(
+            VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
+            for name, t in plan.treatments.items()
+            for support in [region.walls[name]]
+        ),
+        tuple(
+            ConstraintRow(
+                c.name,
+                c.text,
+                slack.size,
+                c.affine,
+                plan.wall(c),
+                float(np.min(slack, initial=np.inf)),
+                c.level,
+            )
+            for c, slack in zip(region, slacks, strict=True)
+        ),
+        tuple(
+            PotentialRow(potential.name, "finite: stays in the density")
+            for potential in region.model.potentials
+            if not any(c.owner == potential.name for c in region.joint)
+        ),
+    )
+
+
+def summarise(plan: Plan, options: Options) -> str:
+    """Say in a line what will be drawn, what keeps it inside, and what is tuned."""
+    drawn = [(name, treatment.action) for name, treatment in plan.treatments.items()]
+    walls = [(c.name, plan.wall(c)) for c in plan.region.joint if plan.moves(c.slack)]
+    inside = f", inside {_listed(walls)}" if walls else ""
+    given = {"step_size": options.step_size, "n_steps": options.n_steps}
+    said = [f"{name}={value:g}" for name, value in given.items() if value is not None]
+    tuned = [name for name, value in given.items() if value is None]
+    tuned += ["sharpness"] if options.tunes_rows else []
+    tuned += ["metric"] if options.tunes_metric else []
+    said += [f"tunes {', '.join(tuned)}"] if tuned else ["tunes nothing"]
+    kind = "exact" if options.exact else "smoothed"
+    return f"{kind} draws of {_listed(drawn)}{inside}; {', '.join(said)}"
+
+
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """Names, each with what is done with it; the first ones of many."""
+    listed = [f"{name} ({action})" for name, action in pairs[:MOST_LISTED]]
+    more = len(pairs) - len(listed)
+    return ", ".join(listed + ([f"and {more} more"] if more else []))
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "scalar" if shape == () else " x ".join(map(str, shape))
+
+
+def _rich_table(title: str, header: list[str], rows: list[list[str]]) -> Table | Text:
+    """A table whose long cells are wrapped within their columns."""
+    if not rows:
+        return Text(f"{title}: none")
+    columns = [Column(name, overflow="fold", no_wrap=name in SHORT_COLUMNS) for name in header]
+    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))  # brackets in names and inequalities are not markup
+    return table
+
+
+def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
+    # notebooks align the cells of a table to the right
+    left = 'style="text-align: left"'
+
+    def line(cells: list[str], tag: str) -> str:
+        return "".join(
+            ["<tr>", *(f"<{tag} {left}>{html.escape(cell)}</{tag}>" for cell in cells), "</tr>"]
+        )
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><caption {left}>{title}</caption>{line(header, 'th')}{body}</table>"

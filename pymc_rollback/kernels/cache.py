@@ -1,0 +1,49 @@
+"""Kernels that are compiled once for a machine, where there is a place to keep them."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+KERNELS = ("native", "state", "drift", "leapfrog", "trajectory", "run")
+"""Modules whose functions are compiled into the kernels."""
+
+
+def cached(kernel: Callable) -> Dispatcher:
+    """Jit a kernel, and keep it in Numba's cache, if there can be one.
+
+    Numba looks for a directory to write to as soon as it meets the function. What it keeps there is
+    valid as long as the sources of all kernels are the same; by itself it would look at the file of
+    the one function only, and go on with what others were when it was compiled.
+    """
+    try:
+        dispatcher = njit(cache=True, error_model="numpy")(kernel)
+        dispatcher._cache._cache_file._source_stamp = stamp(
+            Path(kernel.__code__.co_filename).parent
+        )
+        return dispatcher
+    except RuntimeError as error:
+        if "cannot cache function" not in str(error):
+            raise
+        _say_that_nothing_is_kept()
+        return njit(error_model="numpy")(kernel)
+
+
+@cache
+def stamp(folder: Path) -> str:
+    """What the sources of the kernels in a folder are told apart by."""
+    sources = (folder / f"{name}.py" for name in KERNELS)
+    contents = b"".join(source.read_bytes() for source in sources if source.exists())
+    return hashlib.sha256(contents).hexdigest()
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    logging.getLogger("pymc").warning(
+        "pymc_rollback compiles its loops anew in each process, as neither its own directory nor "
+        "the user's cache can be written to. Set NUMBA_CACHE_DIR to a directory that can."
+    )

@@ -1,0 +1,232 @@
+"""The drift: straight motion, reflected at bounds and planes, bent by a pull, kept in order."""
+
+import numpy as np
+from numba import njit
+
+from pymc_rollback.kernels.native import inlined
+from pymc_rollback.kernels.state import (
+    INVERSE_MASS,
+    LOWER,
+    MOMENTUM,
+    PLANAR,
+    POSITION,
+    PULL,
+    UPPER,
+    VELOCITY,
+)
+
+MOST_CONTACTS = 10_000
+"""Most reflections between planes in a drift; a trajectory that needs more is given up."""
+
+NEAR, TOUCHING = 1e-9, 1e-13
+"""Slack of a plane, relative to its terms, that is looked at again, and that rounding may hide."""
+
+
+@inlined
+def drift(state, system, time):
+    """Move a position with its momentum for some time, reflecting and keeping in order.
+
+    What has arrived has no velocity left, so that all that moves straight does so in one simple
+    loop.
+    """
+    fixed, ordered = system.coordinates, system.ordered
+    find_velocity(state, system)
+    if system.planes.shape[1] > 0:
+        drift_between_planes(state, fixed, system.planes, system.turns, time)
+    for i in system.bouncing:
+        bounce(state, fixed, i, time)
+    for i in range(fixed.shape[1]):
+        state[POSITION, i] += time * state[VELOCITY, i]
+    for k in range(ordered.shape[0]):
+        put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2])
+
+
+@inlined
+def bounce(state, fixed, i, time):
+    """Move one coordinate between its bounds for some time, under its pull."""
+    x, v = state[POSITION, i], state[VELOCITY, i]
+    lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
+    gravity = inverse_mass * fixed[PULL, i]
+    if gravity > 0:
+        x, v = fall(x, v, lower, upper, gravity, time)
+    elif gravity < 0:
+        x, v = fall(-x, -v, -upper, -lower, -gravity, time)
+        x, v = -x, -v
+    else:
+        x, v = reflect(x + time * v, v, lower, upper)
+    state[POSITION, i], state[MOMENTUM, i] = strictly_between(x, lower, upper), v / inverse_mass
+    state[VELOCITY, i] = 0.0
+
+
+@njit(error_model="numpy")
+def drift_between_planes(state, fixed, planes, turns, time):
+    r"""Move the coordinates that planes concern for some time, from one contact to the next.
+
+    At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
+    keeps the kinetic energy. Where rounding leaves it open on which side of a plane the motion
+    ends, the state is not a number, and the trajectory ends.
+    """
+    n, m = fixed.shape[1], planes.shape[1]
+    forward = 1.0 if time > 0 else -1.0
+    slack, rate = planes[n].copy(), np.zeros(m)
+    has_bounds = False
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            has_bounds |= fixed[LOWER, i] > -np.inf or fixed[UPPER, i] < np.inf
+            state[VELOCITY, i] *= forward
+            for j in range(m):
+                slack[j] += planes[i, j] * state[POSITION, i]
+                rate[j] += planes[i, j] * state[VELOCITY, i]
+    # positions and slacks are those of the start, on the lines of the present motion
+    now, until, arrived = 0.0, abs(time), False
+    for _ in range(MOST_CONTACTS):
+        now, plane, bound = first_contact(state, fixed, has_bounds, slack, rate, now, until)
+        if plane >= 0:
+            twice = 2 * rate[plane]
+            for j in range(m):
+                change = twice * turns[plane, n + j]
+                rate[j] -= change
+                slack[j] += now * change
+            slack[plane] = -now * rate[plane]
+            for i in range(n):
+                change = twice * turns[plane, i]
+                state[VELOCITY, i] -= change
+                state[POSITION, i] += now * change
+                state[MOMENTUM, i] -= forward * twice * turns[plane, n + m + i]
+        elif bound >= 0:
+            side = UPPER if state[VELOCITY, bound] > 0 else LOWER
+            for j in range(m):
+                change = 2 * state[VELOCITY, bound] * planes[bound, j]
+                rate[j] -= change
+                slack[j] += now * change
+            state[VELOCITY, bound] *= -1
+            state[MOMENTUM, bound] *= -1
+            state[POSITION, bound] = fixed[side, bound] - now * state[VELOCITY, bound]
+        else:
+            arrived = True
+            break
+    reach = 0.0
+    for i in range(n):
+        if fixed[PLANAR, i] > 0:
+            reach += abs(state[POSITION, i]) + until * abs(state[VELOCITY, i])
+            x = state[POSITION, i] + until * state[VELOCITY, i]
+            state[POSITION, i] = strictly_between(x, fixed[LOWER, i], fixed[UPPER, i])
+            state[VELOCITY, i] = 0.0
+    for j in range(m):
+        near = not (slack[j] + until * rate[j] > NEAR * (abs(planes[n, j]) + reach))
+        if not arrived or (near and touches(state, planes, j)):
+            # the momentum too: a flat density would not see the position
+            state[POSITION, 0] = state[MOMENTUM, 0] = np.nan
+
+
+@njit(error_model="numpy")
+def touches(state, planes, j):
+    """Whether a position is outside a plane, or rounding leaves it open on which side it is."""
+    n = planes.shape[0] - 1
+    slack, size = planes[n, j], abs(planes[n, j])
+    for i in range(n):
+        slack += planes[i, j] * state[POSITION, i]
+        size += abs(planes[i, j] * state[POSITION, i])
+    return not (slack > TOUCHING * size)
+
+
+@njit(error_model="numpy")
+def first_contact(state, fixed, has_bounds, slack, rate, now, until):
+    """Time of the next contact, and the plane or the coordinate's bound: -1 for neither.
+
+    All times are found, and then compared: a branch for each sign would cost far more.
+    """
+    plane = bound = -1
+    for j in range(slack.size):
+        meets = slack[j] / -rate[j] if rate[j] < 0 else np.inf
+        if meets < until:
+            until, plane = meets, j
+    for i in range(fixed.shape[1] if has_bounds else 0):
+        velocity = state[VELOCITY, i]
+        ahead = fixed[UPPER, i] if velocity > 0 else fixed[LOWER, i]
+        meets = (ahead - state[POSITION, i]) / velocity if velocity != 0 else np.inf
+        if meets < until and fixed[PLANAR, i] > 0:
+            until, plane, bound = meets, -1, i
+    return max(until, now), plane, bound
+
+
+@inlined
+def strictly_between(x, lower, upper):
+    """A position, or, where it was rounded onto a bound, the nearest number inside."""
+    if x <= lower:
+        return np.nextafter(lower, np.inf)
+    if x >= upper:
+        return np.nextafter(upper, -np.inf)
+    return x
+
+
+@njit(error_model="numpy")
+def reflect(position, velocity, lower, upper):
+    """Fold a position into its bounds; the velocity flips with every reflection."""
+    if upper == np.inf:
+        outside = position < lower
+        return (2 * lower - position, -velocity) if outside else (position, velocity)
+    if lower == -np.inf:
+        outside = position > upper
+        return (2 * upper - position, -velocity) if outside else (position, velocity)
+    width = upper - lower
+    height = np.mod(position - lower, 2 * width)
+    if height <= width:
+        return lower + height, velocity
+    return lower + (2 * width - height), -velocity
+
+
+@njit(error_model="numpy")
+def fall(position, velocity, lower, upper, gravity, time):
+    r"""Fall freely between a floor and a ceiling, bouncing off both, for some time.
+
+    The exact flow of :math:`v^2 / 2 + g (x - \mathrm{lower})`. The motion is periodic: it leaves
+    the floor with the speed :math:`v_0 = \sqrt{v^2 + 2 g (x - \mathrm{lower})}`, and its phase
+    is the time since then.
+    """
+    launch = np.sqrt(velocity**2 + 2 * gravity * (position - lower))
+    height = upper - lower
+    if launch**2 > 2 * gravity * height:
+        rise = (launch - np.sqrt(launch**2 - 2 * gravity * height)) / gravity
+    else:
+        rise = launch / gravity
+    if rise == 0.0:
+        return position, velocity
+    phase = (launch - abs(velocity)) / gravity
+    phase = phase if velocity >= 0 else 2 * rise - phase
+    phase = np.mod(phase + time, 2 * rise)
+    rising = phase <= rise
+    since = phase if rising else 2 * rise - phase
+    position = lower + max(since * (launch - 0.5 * gravity * since), 0.0)
+    speed = launch - gravity * since
+    return min(position, upper), speed if rising else -speed
+
+
+@inlined
+def put_in_order(state, start, length, direction):
+    """Sort a run of coordinates, and their momenta with them: neighbours exchange as they meet."""
+    for i in range(start + 1, start + length):
+        x, p = state[POSITION, i], state[MOMENTUM, i]
+        j = i
+        while j > start and direction * state[POSITION, j - 1] > direction * x:
+            state[POSITION, j] = state[POSITION, j - 1]
+            state[MOMENTUM, j] = state[MOMENTUM, j - 1]
+            j -= 1
+        state[POSITION, j] = x
+        state[MOMENTUM, j] = p
+
+
+@inlined
+def find_velocity(state, system):
+    """:math:`v = M^{-1} p`."""
+    fixed, dense = system.coordinates, system.dense
+    n = fixed.shape[1]
+    if dense.size == 0:
+        for i in range(n):
+            state[VELOCITY, i] = fixed[INVERSE_MASS, i] * state[MOMENTUM, i]
+    else:
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                total += dense[i, j] * state[MOMENTUM, j]
+            state[VELOCITY, i] = total

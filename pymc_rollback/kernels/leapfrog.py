@@ -1,0 +1,109 @@
+"""The two-speed leapfrog step: the model outside, the walls inside."""
+
+import numpy as np
+
+from pymc_rollback.kernels.drift import drift, find_velocity
+from pymc_rollback.kernels.native import inlined
+from pymc_rollback.kernels.state import (
+    INVERSE_MASS,
+    LOG_DENSITY,
+    LOG_WEIGHT,
+    MOMENTUM,
+    POSITION,
+    PULL,
+    PUSH,
+    SLACK,
+    SLOPE,
+    VELOCITY,
+    WALL_ENERGY,
+)
+
+
+@inlined
+def evaluate_walls(walls, system, state):
+    """Fill in what the walls say about a position."""
+    if system.inner > 0:
+        position = state[POSITION, : system.coordinates.shape[1]]
+        answer = walls((position, system.others, system.sharpness))[0]
+        for i in range(answer.size):
+            state[PUSH, i] = answer[i]
+    else:
+        state[PUSH, SLACK] = np.inf
+
+
+@inlined
+def evaluate_model(model, system, state):
+    """Fill in what the model says about a position."""
+    position = state[POSITION, : system.coordinates.shape[1]]
+    answer = model((position, system.others))[0]
+    for i in range(answer.size):
+        state[SLOPE, i] = answer[i]
+
+
+@inlined
+def leapfrog(model, walls, system, state, step_size):
+    r"""Move a state by one step: half a kick by the model, the walls, half a kick by the model.
+
+    The composition
+
+    .. math:: e^{\epsilon A / 2} \left(e^{\epsilon W / 2k} e^{\epsilon T / k}
+              e^{\epsilon W / 2k}\right)^k e^{\epsilon A / 2}
+
+    of the flows of the model ``A``, the walls ``W`` and the kinetic energy ``T``. It is symmetric
+    and preserves volume, costs one gradient of the model, and for ``k = 1`` is the leapfrog of
+    the paper.
+    """
+    rounds = max(system.inner, 1)
+    short = step_size / rounds
+    kick(state, system, 0.5 * step_size, 0.5 * short)
+    for left in range(rounds, 0, -1):
+        drift(state, system, short)
+        evaluate_walls(walls, system, state)
+        if left > 1:
+            kick(state, system, 0.0, short)
+    evaluate_model(model, system, state)
+    kick(state, system, 0.5 * step_size, 0.5 * short)
+
+
+@inlined
+def kick(state, system, time, wall_time):
+    """Add the forces of the model, but for the pull that the drift follows, and of the walls."""
+    fixed = system.coordinates
+    for i in range(fixed.shape[1]):
+        force = time * (state[SLOPE, i] + fixed[PULL, i])
+        state[MOMENTUM, i] += force - wall_time * state[PUSH, i]
+
+
+@inlined
+def draw_momentum(state, system, rng):
+    """Draw a momentum from its normal distribution with the mass as variance."""
+    fixed, root = system.coordinates, system.root
+    n = fixed.shape[1]
+    for j in range(n):
+        z = rng.standard_normal()
+        if root.size == 0:
+            state[MOMENTUM, j] = z / np.sqrt(fixed[INVERSE_MASS, j])
+            continue
+        for i in range(n):
+            state[MOMENTUM, i] += root[i, j] * z
+
+
+@inlined
+def find_energies(state, system):
+    """Dynamics and hard energy of a state.
+
+    The first is what the leapfrog conserves, ``-log f + boundary energy + K``; the second what
+    the draws are selected by, ``-log f - log weight + K``, infinite outside the region; with
+    :math:`K = p^T M^{-1} p / 2`.
+    """
+    fixed = system.coordinates
+    total = 0.0
+    if system.dense.size == 0:
+        for i in range(fixed.shape[1]):
+            total += fixed[INVERSE_MASS, i] * state[MOMENTUM, i] ** 2
+    else:
+        find_velocity(state, system)
+        for i in range(fixed.shape[1]):
+            total += state[VELOCITY, i] * state[MOMENTUM, i]
+    energy = 0.5 * total - state[SLOPE, LOG_DENSITY]
+    return energy + state[PUSH, WALL_ENERGY], energy - state[PUSH, LOG_WEIGHT]

@@ -1,0 +1,104 @@
+"""What the kernels work on: states, and the system that stays fixed along a trajectory.
+
+A state is one matrix: each array that is handed to a function, or taken out of a tuple, costs as
+much (its reference count) as the work on a dozen coordinates.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+from pymc_rollback.kernels.native import MATRIX, VECTOR
+
+POSITION, SLOPE, MOMENTUM, VELOCITY, PUSH = range(5)
+"""Rows of a state. The answers of the model and of the walls fill rows from their beginnings.
+
+The first two, a position and what the model says about it, are a *point*: all that one trajectory
+hands to the next, so that no position is evaluated twice.
+"""
+
+BEYOND = 3
+"""Columns of a state besides the coordinates: what model and walls say besides their gradients."""
+
+LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
+"""Places in the row of the slope, and three in that of the push."""
+
+INVERSE_MASS, LOWER, UPPER, PULL, PLANAR = range(5)
+"""Rows of what is fixed for each coordinate."""
+
+
+class System(NamedTuple):
+    """What stays fixed along a trajectory.
+
+    Attributes
+    ----------
+    others
+        Values of variables that other step methods sample.
+    sharpness
+        ``mu`` of each coordinate's bounds, then of each row of the joint constraints.
+    coordinates
+        For each coordinate, as rows: the diagonal of the inverse mass matrix; the bounds at which
+        it is reflected while it drifts, infinite where there is none; a constant slope of the
+        potential that is followed exactly while it drifts, positive towards the lower bound; and
+        whether a plane concerns it.
+    bouncing
+        Which coordinates have a bound, and no plane.
+    planes
+        Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
+    turns
+        How a velocity, the rates of all slacks and a momentum change, by twice the rate of a slack,
+        at its plane: rows of ``A M^-1``, ``A M^-1 A^T`` and ``A`` over the second one's diagonal.
+    dense, root
+        For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
+        else of size zero.
+    ordered
+        Runs of coordinates that stay in order: start, length and direction of each.
+    inner
+        Number of steps under the walls alone in each step; zero where there are no walls, which
+        are then never called.
+    """
+
+    others: NDArray
+    sharpness: NDArray
+    coordinates: NDArray
+    bouncing: NDArray
+    planes: NDArray
+    turns: NDArray
+    dense: NDArray
+    root: NDArray
+    ordered: NDArray
+    inner: int
+
+
+SYSTEM = types.NamedTuple(
+    [VECTOR, VECTOR, MATRIX, types.int64[::1], *[MATRIX] * 5, types.int64], System
+)
+
+
+@njit
+def new_state(position):
+    """A state at a position, with everything else to be filled in."""
+    state = np.zeros((5, position.size + BEYOND))
+    state[POSITION, : position.size] = position
+    return state
+
+
+def new_points(count: int, size: int) -> NDArray:
+    """Room for some points of so many coordinates."""
+    return np.zeros((count, 2, size + BEYOND))
+
+
+class Point(NamedTuple):
+    """A position, and the log density and its gradient there."""
+
+    position: NDArray
+    log_density: float
+    slope: NDArray
+
+
+def read_point(point: NDArray) -> Point:
+    """The parts of a point as the kernels have it."""
+    size = point.shape[1] - BEYOND
+    return Point(point[POSITION, :size], float(point[SLOPE, LOG_DENSITY]), point[SLOPE, :size])

@@ -1,0 +1,224 @@
+"""From a model and the user's options to what is sampled: shared by the step and by describe."""
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
+
+import numpy as np
+import pymc as pm
+from pymc.util import get_value_vars_from_user_vars
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.chain.options import Options
+from pymc_rollback.options import check_list_of_names, check_positive, check_variables
+from pymc_rollback.region.arguments import shown
+from pymc_rollback.region.constraint import Region, is_continuous
+from pymc_rollback.region.read import read_region
+from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.plan import Plan, choose_treatments, transform_of, untreated
+
+
+def read_plan(
+    model: pm.Model,
+    vars: Sequence[TensorVariable],
+    *,
+    constraints: Mapping[str, TensorVariable] | None = None,
+    reflect: Collection[str] = (),
+    transform: Collection[str] = (),
+    sharpness: object = None,
+    exact: bool = True,
+) -> Plan:
+    """Read the region of a model, and plan what is done with its variables and constraints.
+
+    Parameters
+    ----------
+    model
+        The model.
+    vars
+        Value variables that are sampled.
+    constraints, reflect, transform, sharpness, exact
+        As given to RollbackHMC.
+    """
+    region = read_region(model, constraints)
+    check_choices(region, reflect, transform)
+    names = [model.values_to_rvs[v].name for v in vars]
+    if isinstance(sharpness, Mapping) or sharpness is None:
+        sharp = set(sharpness or ())
+        sharp |= {c.bound.variable for c in region.joint if c.bound and c.name in sharp}
+    else:
+        sharp = {*names, *(c.name for c in region.joint)}
+    chosen = choose_treatments(region, reflect, transform, sharp) if exact else untreated(region)
+    return Plan(region, {name: chosen[name] for name in names}, exact, sharp)
+
+
+def as_reflect(reflect: Collection[str], barrier: Collection[str] | None) -> Collection[str]:
+    """What is given as ``reflect``, or by the name that the option had before."""
+    if barrier is None:
+        return reflect
+    warnings.warn(
+        f"barrier={shown(barrier)} is now called reflect: the variables are reflected at their "
+        "bounds, without a barrier. The old name will go.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if reflect:
+        raise ValueError(
+            f"reflect={shown(reflect)} and barrier={shown(barrier)} are the same option. Give "
+            "reflect alone."
+        )
+    return barrier
+
+
+def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geometry) -> np.ndarray:
+    """Sharpness of each coordinate's bounds, then of each row of the boundary terms.
+
+    Rows that are to be tuned are NaN.
+
+    Parameters
+    ----------
+    given
+        A number for all, or numbers by the name of a variable (for its bounds and its order), a
+        constraint, or the Potential that it comes from. What is left out is tuned.
+    geometry
+        The walls by name.
+    """
+    targets = geometry.sharp_walls
+    known = {name for names, _ in targets for name in names}
+    if given is None:
+        given = {}
+    elif not isinstance(given, Mapping):
+        if not isinstance(given, Real):
+            raise ValueError(
+                f"sharpness={shown(given)} must be a positive, finite number, or such numbers by "
+                f"name: {{{next(iter(sorted(known)), 'c')!r}: 20.0}}."
+            )
+        check_positive("sharpness", given)
+        given = dict.fromkeys(known, given)
+    unknown = set(given) - known
+    if unknown:
+        # what reflects has a wall that a sharpness would turn into a barrier
+        plan = geometry.density.plan
+        reflecting = {*(c.name for c in plan.planes), *plan.reflected}
+        raise ValueError(
+            f"sharpness names {', '.join(sorted(map(str, unknown)))}, but the walls are "
+            f"{', '.join(sorted(known | reflecting)) or 'none'}."
+        )
+    for name, value in given.items():
+        check_positive(f"sharpness[{name!r}]", value)
+    sharpness = np.zeros(max([geometry.size, *(place.stop for _, place in targets)]))
+    sharpness[geometry.size :] = np.nan
+    for names, place in targets:
+        for name in names:
+            if name in given:
+                sharpness[place] = given[name]
+                break
+    return sharpness
+
+
+def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
+    """Variances that are given as a metric, and whether a tuned one is dense."""
+    if isinstance(metric, str) and metric in ("diag", "dense"):
+        return None, metric == "dense"
+    try:
+        variances = np.asarray(metric, dtype=float)
+    except (TypeError, ValueError):
+        variances = np.array(np.nan)
+    if variances.shape != (size,) or not np.all(np.isfinite(variances) & (variances > 0)):
+        raise ValueError(
+            f"metric={shown(metric)} must be 'diag', 'dense', or an array of {size} positive "
+            "variances, one for each coordinate."
+        )
+    return variances, False
+
+
+def check_exchangeable(variances: np.ndarray, geometry: Geometry) -> None:
+    """Raise where a given metric differs between elements that exchange places."""
+    for name, run in geometry.exchanging:
+        if np.ptp(variances[run]) > 0:
+            given = ", ".join(f"{v:g}" for v in variances[run])
+            raise ValueError(
+                f"metric gives the elements of the ordered variable {name!r} different variances "
+                f"({given}). They exchange places when they meet, as particles of equal mass do. "
+                f"Give them one variance, such as {np.mean(variances[run]):g}."
+            )
+
+
+def require_all(options: Options) -> None:
+    """Raise unless all of the paper's numbers are given."""
+    missing = [name for name in ("step_size", "n_steps") if getattr(options, name) is None]
+    missing += ["sharpness"] if options.tunes_rows else []
+    if missing:
+        raise ValueError(
+            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)}."
+        )
+
+
+def sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> list[TensorVariable]:
+    """Value variables that the step samples, in the model's order."""
+    check_variables(vars, model)
+    if vars is None:
+        values = model.continuous_value_vars
+    else:
+        values = get_value_vars_from_user_vars(list(vars), model)
+    discrete = [v.name for v in values if not is_continuous(v)]
+    if discrete:
+        raise ValueError(
+            f"RollbackHMC samples continuous variables only, not {', '.join(discrete)}. Give those "
+            "another step: pm.sample(step=[RollbackHMC([...]), pm.Metropolis([...])])."
+        )
+    if not values:
+        raise ValueError("The model has no continuous free variables for RollbackHMC to sample.")
+    return [v for v in model.value_vars if v in values]
+
+
+def check_choices(region: Region, reflect: Collection[str], transform: Collection[str]) -> None:
+    """Raise unless a user's choices are names of bounded variables, each with one choice."""
+    for option, names in (("reflect", reflect), ("transform", transform)):
+        _check_names(option, names, region)
+    if both := sorted(set(reflect) & set(transform)):
+        raise ValueError(
+            f"reflect and transform both name {', '.join(both)}. Give each variable to one of them."
+        )
+    for name in reflect:
+        support = region.walls[name]
+        if support.keeps is not None:
+            raise ValueError(
+                f"reflect names {name}, which is no bounded variable: its {support.keeps} "
+                "transform stays. Leave it out."
+            )
+    for name in transform:
+        if region.walls[name].keeps is None and transform_of(region.walls[name]) is None:
+            raise ValueError(
+                f"transform names {name}, which has no transform, neither in the model nor by its "
+                "distribution. Leave it out, or give the variable one (transform=...)."
+            )
+
+
+def _check_names(option: str, names: Collection[str], region: Region) -> None:
+    """Raise unless an option names continuous variables that have a bound or an order."""
+    check_list_of_names(option, names)
+    unknown = set(names) - set(region.supports)
+    if unknown:
+        raise ValueError(
+            f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
+            f"{', '.join(region.supports)}."
+        )
+    for name in names:
+        support = region.walls[name]
+        if not (support.bounded or support.order or support.transform or support.keeps):
+            raise ValueError(
+                f"{option} names {name}, which has no bound and no order. Leave it out."
+            )
+
+
+def refuse_transforms(plan: Plan) -> None:
+    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
+    for name in plan.transformed:
+        support = plan.region.supports[name]
+        if support.keeps is None:
+            raise ValueError(
+                f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
+                f"{support.text}, and its {support.transform.name} transform cannot hold such a "
+                "draw. Give it default_transform=None, or remove the transforms with "
+                "pymc.model.transform.conditioning.remove_value_transforms(model)."
+            )

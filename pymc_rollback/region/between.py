@@ -1,0 +1,94 @@
+"""The condition that an expression lies between two ends."""
+
+from functools import reduce
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.graph.forms import constant_value
+from pymc_rollback.graph.text import readable
+from pymc_rollback.region.arguments import as_expression, shown
+from pymc_rollback.region.constraint import RegionError
+
+
+def between(name: str, expression: object, ends: object) -> TensorVariable:
+    """The condition ``lower < expression < upper``.
+
+    Parameters
+    ----------
+    name
+        Name of the constraint, for messages.
+    expression
+        An expression of the model's variables.
+    ends
+        Lower and upper end, numbers, arrays or expressions. None or an infinite number is no end.
+    """
+    form = f"constrain({name!r}, x, between=(lower, upper))"
+    owner = f"Constraint {name!r}"
+    expression = as_expression(owner, expression, "expression", form)
+    if expression.dtype == "bool":
+        raise RegionError(
+            f"{owner}: `{readable(expression)}` is a condition, which lies between no ends. Give "
+            f"the expression in it: {form}."
+        )
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise RegionError(
+            f"{owner}: between={shown(ends)} must be a pair of a lower and an upper end, either of "
+            f"which may be None: {form}."
+        )
+    lower, upper = _end(owner, ends[0], -np.inf, form), _end(owner, ends[1], np.inf, form)
+    if lower is None and upper is None:
+        raise RegionError(f"{owner}: between={shown(ends)} has no end. Give one: {form}.")
+    _require_room(owner, lower, upper)
+    try:
+        sides = [] if lower is None else [pt.gt(expression, lower)]
+        sides += [] if upper is None else [pt.lt(expression, upper)]
+        return reduce(pt.and_, sides)
+    except ValueError as error:
+        shapes = (v.type.shape for v in (expression, lower, upper) if v is not None)
+        raise RegionError(
+            f"{owner}: the shapes of expression and ends do not match: "
+            f"{', '.join(map(str, shapes))}. Give an end for each element, or one for all."
+        ) from error
+
+
+def _end(owner: str, end: object, no_end: float, form: str) -> TensorVariable | None:
+    """An end as an expression; None where there is none."""
+    if end is None:
+        return None
+    end = as_expression(owner, end, "end", form)
+    if end.dtype == "bool":
+        raise RegionError(
+            f"{owner}: the end `{readable(end)}` is a condition. Give a number or an expression: "
+            f"{form}."
+        )
+    value = constant_value(end)
+    if value is None:
+        return end
+    if np.any(np.isnan(value)) or np.any(value == -no_end):
+        raise RegionError(
+            f"{owner}: nothing lies between ends of which one is {readable(end)}. Give numbers, or "
+            f"None for no end: {form}."
+        )
+    return None if np.all(value == no_end) else end
+
+
+def _require_room(owner: str, lower: TensorVariable | None, upper: TensorVariable | None) -> None:
+    """Raise where ends are constant and the lower one is not below the upper one."""
+    if lower is None or upper is None:
+        return
+    values = constant_value(lower), constant_value(upper)
+    if any(value is None for value in values):
+        return
+    try:
+        low, high = np.broadcast_arrays(*values)
+    except ValueError:
+        return  # the shapes are refused with those of the expression
+    crossed = np.flatnonzero(np.ravel(low >= high))
+    if crossed.size:
+        first = crossed[0]
+        raise RegionError(
+            f"{owner}: the lower end {low.flat[first]:g} is not below the upper end "
+            f"{high.flat[first]:g}. Exchange them; an equality cannot be sampled."
+        )

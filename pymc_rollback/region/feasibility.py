@@ -1,0 +1,338 @@
+"""Refuse a region that cannot be sampled, before anything is sampled."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.blocking import DictToArrayBijection, RaveledVars
+from pymc.pytensorf import join_nonshared_inputs
+from pytensor.graph.basic import equal_computations
+from pytensor.graph.replace import clone_replace, graph_replace
+from pytensor.graph.traversal import ancestors, graph_inputs
+from pytensor.tensor import TensorConstant
+from pytensor.tensor.variable import TensorVariable
+from scipy import sparse
+from scipy.optimize import linprog, minimize
+
+from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.region.constraint import (
+    Constraint,
+    Region,
+    RegionError,
+    free_inputs,
+    involves_continuous,
+    with_plain_inputs,
+)
+from pymc_rollback.region.diagnose import check_start
+from pymc_rollback.region.indicators import NEGLIGIBLE_NATS, split_indicators
+from pymc_rollback.region.parts import log_density, part_of
+
+TRIAL_SCALES = (0.0, 0.1, 1.0, 1.0, 2.0, 2.0)
+"""Jitter, in value space, of the points around the initial one at which a constraint is tried."""
+
+WIDE_SCALES = (5.0, 10.0, 10.0, 30.0, 100.0)
+"""Further starts of the search for a point that meets a constraint."""
+
+
+def check_region(region: Region) -> None:
+    """Raise a RegionError that names what cannot be sampled in a region, and the remedy.
+
+    Variables must be double precision, as the kernels are. Each joint constraint must have a
+    gradient; each nonlinear one must be met somewhere; the affine ones and the bounds of their
+    variables must be met together.
+    """
+    for name, support in region.supports.items():
+        if support.variable.dtype != "float64":
+            raise RegionError(
+                f"Variable {name!r} is {support.variable.dtype}, and trajectories need float64. "
+                "Give it dtype='float64', or set pytensor.config.floatX = 'float64' first."
+            )
+    check_start(region)
+    for constraint in region.joint:
+        slack = _slack_function(region, constraint)
+        _check_gradient(constraint, slack)
+        if not constraint.affine:
+            _check_can_be_met(constraint, slack)
+    _check_affine_system(region)
+
+
+def _slack_function(region: Region, constraint: Constraint) -> "_ValueFunction":
+    """The slack of a constraint and what the checks derive from it, if it can be evaluated."""
+    derived = [_sum_gradient, _hinge, _hinge_gradient]
+    try:
+        function = _value_function(region.model, region.start, constraint.slack, derived)
+        function(function.start)
+    # of NumPy and PyTensor, where shapes or indices do not fit
+    except (ValueError, IndexError, AssertionError) as error:
+        shapes = region.model.eval_rv_shapes()
+        inputs = free_inputs(region.model, constraint.slack)
+        listed = (f"{x.name} has the shape {tuple(map(int, shapes[x.name]))}" for x in inputs)
+        raise RegionError(
+            f"Constraint {constraint.name!r}: `{constraint.text}` cannot be evaluated: "
+            f"{str(error).splitlines()[0].strip(' .')}. Check its parts: {', '.join(listed)}."
+        ) from error
+    return function
+
+
+def check_same(then: Region, now: Region) -> None:
+    """Raise where data have changed a region, so that what was made for it no longer fits."""
+    before, after = ([c.slack for c in region] for region in (then, now))
+    if len(before) != len(after) or not equal_computations(before, after):
+        raise RegionError(
+            f"The data have changed, and decide other constraints now: {[c.text for c in now]} of "
+            f"{[c.text for c in then]}. Make another RollbackHMC."
+        )
+    inputs = set(graph_inputs(after))
+    resized = [
+        v.name for v, x in then.data.items() if v in inputs and v.get_value().shape != x.shape
+    ]
+    resized += [name for name, x in then.start.items() if x.shape != now.start[name].shape]
+    if resized:
+        raise RegionError(
+            f"The data have changed, and with them the shape of {', '.join(map(str, resized))}. "
+            "Make another RollbackHMC."
+        )
+
+
+def check_potentials(region: Region, potentials: Iterable[TensorVariable]) -> None:
+    """Raise where a Potential is not finite somewhere inside the region."""
+    for potential in potentials:
+        finite, _ = split_indicators(potential, floor=-NEGLIGIBLE_NATS)
+        values = _not_finite_inside(region, finite)
+        if np.any(np.isneginf(values)):
+            raise RegionError(
+                f"Potential {potential.name!r} is -inf somewhere, but not in a form that can be "
+                "read as a condition. Write it as switch(condition, finite, -inf), or give by hand "
+                "a slack g(x) that is positive where it is finite: "
+                f"RollbackHMC(constraints={{{potential.name!r}: g}})."
+            )
+        if values.size:
+            raise RegionError(
+                f"Potential {potential.name!r} is {values[0]:g} somewhere, as no log density is. "
+                "Look for missing values in its data, and for a logarithm, a root or a quotient "
+                "of something that must be positive: constrain that, rb.constrain(name, g > 0)."
+            )
+
+
+def _not_finite_inside(region: Region, expression: TensorVariable) -> np.ndarray:
+    """Values of an expression that are not finite, at points inside the region around its start."""
+    if not involves_continuous(region.model, expression):
+        values = np.asarray(region.evaluate([expression], region.start)[0])
+        return values[~np.isfinite(values)]
+    function = _value_function(region.model, region.start, expression)
+    found = [np.empty(0)]
+    for vector in function.points(TRIAL_SCALES):
+        values = np.asarray(function(vector)[0])
+        if not np.all(np.isfinite(values)):
+            point = {**region.start, **function.point(vector)}
+            with np.errstate(all="ignore"):
+                slacks = region.evaluate([c.slack for c in region], point)
+            if all(np.all(slack > 0) for slack in slacks):
+                found.append(values[~np.isfinite(values)].ravel())
+    return np.concatenate(found)
+
+
+def check_densities(region: Region) -> None:
+    """Raise where a variable without bounds has a density that is ``-inf`` somewhere."""
+    for name, support in region.supports.items():
+        if support.bounded or support.keeps is not None:
+            continue
+        rv, part = support.variable, part_of(support.variable)
+        whole, placed = (rv, rv) if part is None else (part.whole, part.embed(rv, name))
+        value = whole.type()
+        finite, _ = split_indicators(log_density(whole, value, region.model.basic_RVs))
+        # a cheap look at the graph first: most densities without a bound have no -inf in them
+        constants = (v for v in ancestors([finite]) if isinstance(v, TensorConstant))
+        if not any(np.any(np.isneginf(v.data)) for v in constants if v.dtype != "bool"):
+            continue
+        [finite] = graph_replace([finite], {value: placed})
+        if np.any(np.isneginf(_not_finite_inside(region, finite))):
+            raise RegionError(
+                f"Variable {name!r}: its density is zero somewhere, but its support cannot be read "
+                "from its distribution. Give it a transform (transform=Interval(lower, upper))."
+            )
+
+
+class _ValueFunction:
+    """Functions of an expression over the raveled values of its continuous variables."""
+
+    def __init__(self, function: Callable, start: Mapping[str, np.ndarray]) -> None:
+        self.function = function
+        self._joined = DictToArrayBijection.map(start)
+        self.start = self._joined.data
+
+    def point(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """The values of the variables, by name."""
+        return DictToArrayBijection.rmap(RaveledVars(vector, self._joined.point_map_info))
+
+    def points(self, scales: Iterable[float]) -> Iterable[np.ndarray]:
+        rng = np.random.default_rng(0)
+        return (self.start + scale * rng.normal(size=self.start.size) for scale in scales)
+
+    def __call__(self, point: np.ndarray, margin: float = 0.0) -> list[np.ndarray]:
+        # trial points may lie anywhere: overflow there is an answer, not an accident
+        with np.errstate(all="ignore"):
+            return self.function(point, margin)
+
+
+def _value_function(
+    model: pm.Model,
+    start: dict[str, np.ndarray],
+    expression: TensorVariable,
+    derived: Iterable[Callable] = (),
+) -> _ValueFunction:
+    """Compile an expression, and what is derived from it, over the model's value variables."""
+    rvs = free_inputs(model, expression)
+    inputs = [
+        v for v in map(model.rvs_to_values.get, rvs) if v.dtype in pm.vartypes.continuous_types
+    ]
+    [expression] = model.replace_rvs_by_values([expression])
+    others = {v: pt.constant(start[v.name]) for v in model.value_vars if v not in inputs}
+    [expression] = clone_replace([expression], others)
+    start = {v.name: start[v.name] for v in inputs}
+    [expression], joined = join_nonshared_inputs(start, [expression], inputs)
+    margin = pt.dscalar("margin")
+    outputs = [expression, *(derive(expression, joined, margin) for derive in derived)]
+    return _ValueFunction(interpreted([joined, margin], outputs), start)
+
+
+def _sum_gradient(
+    slack: TensorVariable, joined: TensorVariable, margin: TensorVariable
+) -> TensorVariable:
+    # unequal weights, so that the gradients of rows do not cancel
+    weights = 1.0 + pt.arange(slack.size) / slack.size
+    return pt.grad(
+        pt.sum(weights * slack), joined, null_gradients="raise", disconnected_inputs="ignore"
+    )
+
+
+def _hinge(slack: TensorVariable, joined: TensorVariable, margin: TensorVariable) -> TensorVariable:
+    return pt.sum(pt.maximum(margin - slack, 0.0) ** 2)
+
+
+def _hinge_gradient(
+    slack: TensorVariable, joined: TensorVariable, margin: TensorVariable
+) -> TensorVariable:
+    return pt.grad(_hinge(slack, joined, margin), joined, disconnected_inputs="ignore")
+
+
+def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
+    if slack(slack.start)[0].size == 0:
+        raise RegionError(
+            f"Constraint {constraint.name!r}: `{constraint.text}` has no elements, so there is "
+            "nothing that it constrains. Leave it out."
+        )
+    tried = [slack(point)[:2] for point in slack.points(TRIAL_SCALES + WIDE_SCALES)]
+    if all(np.any(np.isnan(value)) for value, _ in tried):
+        raise RegionError(
+            f"Constraint {constraint.name!r}: the slack of `{constraint.text}` is not a number at "
+            f"any of {len(tried)} points. Look for missing values in its data, and for functions "
+            "that have no value there, such as log or sqrt of a negative number."
+        )
+    values, gradients = zip(*tried, strict=True)
+    if any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
+        return
+    # `x - x < 1`: terms that cancel, so that it holds at all points or, as the start finds, at none
+    cancels = constraint.affine and np.ptp(values, axis=0).max() == 0
+    if not cancels:
+        raise RegionError(
+            f"Constraint {constraint.name!r}: the gradient of `{constraint.text}` is zero at each "
+            f"of {len(gradients)} points, so nothing can roll back from its boundary. Write it "
+            "without rounding, integer division or comparisons inside."
+        )
+
+
+def _check_can_be_met(constraint: Constraint, slack: _ValueFunction) -> None:
+    best = -np.inf
+    for point in slack.points(TRIAL_SCALES + WIDE_SCALES):
+        for margin in (1.0, 1e-3, 1e-6):
+            best = max(best, _least(slack(point)[0]))
+            if best > 0:
+                return
+            point = _descend(slack, point, margin)
+        best = max(best, _least(slack(point)[0]))
+    if best <= 0:
+        raise RegionError(
+            f"Constraint {constraint.name!r}: no point was found at which `{constraint.text}` "
+            f"holds; its slack came no closer than {best:.3g}. Check the inequality and the bounds "
+            "of its variables."
+        )
+
+
+def _descend(slack: _ValueFunction, point: np.ndarray, margin: float) -> np.ndarray:
+    """Minimise the squared amount by which slacks fall short of a margin."""
+
+    def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = slack(q, margin)[2:]
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            return 1e300, np.zeros_like(gradient)
+        return float(value), gradient
+
+    return minimize(objective, point, jac=True, method="L-BFGS-B").x
+
+
+def _least(rows: np.ndarray) -> float:
+    return -np.inf if np.any(np.isnan(rows)) else float(np.min(rows))
+
+
+def _check_affine_system(region: Region) -> None:
+    """Raise where affine constraints have no common interior, naming a smallest set of culprits."""
+    model = region.model
+    affine = [c for c in region.joint if c.affine]
+    names = {x.name for c in affine for x in free_inputs(model, c.slack)}
+    own = [c for c in region if c.kind != "joint" and c.affine]
+    own = [c for c in own if {x.name for x in free_inputs(model, c.slack)} <= names]
+    if not affine:
+        return
+    shapes = model.eval_rv_shapes()
+    systems = {c: _affine_rows(model, c, names, shapes) for c in [*affine, *own]}
+    if _has_interior(systems.values()):
+        return
+    culprits = list(systems)
+    for constraint in systems:
+        rest = [c for c in culprits if c is not constraint]
+        if rest and not _has_interior([systems[c] for c in rest]):
+            culprits = rest
+    listed = "; ".join(f"{c.name!r} ({c.text})" for c in culprits)
+    if len(culprits) > 1:
+        raise RegionError(f"No point satisfies together: {listed}. Remove or relax one of them.")
+    raise RegionError(f"No point satisfies {listed}. Remove or relax it.")
+
+
+def _affine_rows(
+    model: pm.Model, constraint: Constraint, names: set[str], shapes: dict[str, tuple[int, ...]]
+) -> tuple[sparse.csr_array, np.ndarray]:
+    """Write a slack as ``J x + c`` over the named variables, with rows of J of unit length."""
+    [slack], plain = with_plain_inputs(model, [constraint.slack])
+    zeros = {name: np.zeros(shapes[name]) for name in sorted(names)}
+    others = {
+        plain[rv.name]: pt.zeros(shapes[rv.name], dtype=rv.dtype)
+        for rv in model.free_RVs
+        if rv.name not in names
+    }
+    [slack] = clone_replace([slack], others)
+    [slack], joined = join_nonshared_inputs(zeros, [slack], [plain[name] for name in zeros])
+    function = interpreted([joined], slack)
+    size = sum(x.size for x in zeros.values())
+    intercept = function(np.zeros(size))
+    rows = sparse.csr_array(np.stack([function(unit) - intercept for unit in np.eye(size)], axis=1))
+    length = sparse.linalg.norm(rows, axis=1)
+    length = np.where(length > 0, length, 1.0)
+    return sparse.diags_array(1 / length) @ rows, intercept / length
+
+
+def _has_interior(systems: Iterable[tuple[sparse.csr_array, np.ndarray]]) -> bool:
+    """Whether ``J x + c >= t`` for some x and t > 0: a linear program in x and t."""
+    rows, intercepts = zip(*systems, strict=True)
+    rows, intercept = sparse.vstack(rows), np.concatenate(intercepts)
+    finite = np.isfinite(intercept)
+    rows, intercept = rows[finite], intercept[finite]
+    size = rows.shape[1]
+    answer = linprog(
+        np.r_[np.zeros(size), -1.0],
+        A_ub=sparse.hstack([-rows, np.ones((rows.shape[0], 1))]),
+        b_ub=intercept,
+        bounds=[(None, None)] * size + [(None, max(1.0, np.abs(intercept).max(initial=0.0)))],
+    )
+    return answer.status != 0 or -answer.fun > 1e-12 * np.abs(intercept).max(initial=0.0)

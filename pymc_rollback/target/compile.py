@@ -1,0 +1,262 @@
+"""Compile a density: two functions for the kernels, two for PyMC.
+
+PyTensor's Numba mode gives a jitted function of a graph, and caches it. It is a first-class
+function for kernels that are compiled once for all models. Where a graph cannot be compiled so,
+the same kernels call back into Python.
+"""
+
+import ctypes
+import inspect
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import NumbaPerformanceWarning, njit, types
+from numba.core.dispatcher import Dispatcher
+from pymc.pytensorf import compile as pymc_compile
+from pytensor import config
+from pytensor.compile.mode import get_mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.replace import clone_replace
+from pytensor.link.numba.linker import NumbaLinker
+from pytensor.tensor import constant
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_rollback.graph.evaluate import snapshot
+from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
+from pymc_rollback.target.density import Density
+
+LIBRARIES = {"pymc_rollback", "pymc", "pytensor", "numba", "llvmlite", "numpy", "scipy"}
+LIBRARIES |= {"", *sys.stdlib_module_names}
+"""Packages whose code runs while a model is compiled."""
+
+
+class Interrupt:
+    """Keeps an exception that a callback raised, until the kernel has returned."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def reraise(self) -> None:
+        """Raise what was kept, if anything."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Compiled functions of a density.
+
+    Attributes
+    ----------
+    model, walls
+        Functions for the kernels; None where there are no walls.
+    enter, leave
+        From the model's values to coordinates and bounds, and back; the latter also gives the
+        difference of the log densities.
+    interrupt
+        Where an exception of a callback waits.
+    data
+        The values of data containers that were compiled in.
+    calls_back
+        Whether the kernels call back into Python.
+    """
+
+    model: Dispatcher
+    walls: Dispatcher | None
+    enter: Callable
+    leave: Callable
+    interrupt: Interrupt
+    data: Mapping[SharedVariable, np.ndarray]
+    calls_back: bool
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """Of the model and of the walls, for the kernels; zero for walls that there are not."""
+        walls = 0 if self.walls is None else address_of(self.walls, WALLS)
+        return address_of(self.model, MODEL), walls
+
+
+class CannotCompileError(Exception):
+    """A graph that Numba cannot compile, or would run in Python; says why."""
+
+
+def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None = None) -> Compiled:
+    """Compile the functions of a density.
+
+    Parameters
+    ----------
+    density
+        The density.
+    compile_kwargs
+        Passed to PyTensor; a ``mode`` other than Numba's makes the kernels call back into Python.
+    """
+    kwargs = dict(compile_kwargs or {})
+    interrupt = Interrupt()
+    values = [density.coordinates, density.others]
+    graphs = [(values, [density.log_density()])]
+    if density.plan.has_walls:
+        graphs.append(([*values, density.sharpness], [density.walls()]))
+    data = snapshot([output for _, outputs in graphs for output in outputs])
+    # fast math rounds differently in fresh and in cached code: the same seed, other draws
+    with density.model, config.change_flags(numba__fastmath=False):
+        try:
+            _require_numba(kwargs)
+            functions = [_jit(*graph, data, kwargs) for graph in graphs]
+            calls_back = False
+        except CannotCompileError as error:
+            warnings.warn(
+                f"The kernels call back into Python, which is slower: {error}", stacklevel=3
+            )
+            kwargs = kwargs if _names_another_mode(kwargs) else {**kwargs, "mode": "CVM"}
+            calls_back = True
+            callbacks = (_callback_model, _callback_walls)
+            functions = [
+                callback(_compile(*graph, kwargs), interrupt)
+                for callback, graph in zip(callbacks, graphs, strict=False)
+            ]
+        enter = _compile(density.model.value_vars, density.enter(), kwargs)
+        leave = _compile(values, density.leave(), kwargs)
+    model, walls = functions if density.plan.has_walls else (*functions, None)
+    return Compiled(model, walls, enter, leave, interrupt, data, calls_back)
+
+
+def _compile(
+    inputs: list[TensorVariable], outputs: list[TensorVariable], kwargs: Mapping[str, Any]
+) -> Callable:
+    function = pymc_compile(inputs, outputs, on_unused_input="ignore", **kwargs)
+    function.trust_input = True
+    return function
+
+
+def _names_another_mode(kwargs: Mapping[str, Any]) -> bool:
+    mode = kwargs.get("mode")
+    return mode is not None and not isinstance(get_mode(mode).linker, NumbaLinker)
+
+
+def _require_numba(kwargs: Mapping[str, Any]) -> None:
+    if _names_another_mode(kwargs):
+        raise CannotCompileError(f"compile_kwargs asks for the mode {kwargs['mode']!r}, not NUMBA")
+
+
+def _jit(
+    inputs: list[TensorVariable],
+    outputs: list[TensorVariable],
+    data: Mapping[SharedVariable, np.ndarray],
+    kwargs: Mapping[str, Any],
+) -> Dispatcher:
+    """First-class function of a graph, with its data containers as constants."""
+    outputs = clone_replace(outputs, {v: constant(x) for v, x in data.items()})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            function = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn
+            function = _with_one_argument(function, len(inputs))
+        # whatever Numba or PyTensor cannot do, the callbacks can
+        except Exception as error:
+            if _is_of_the_user(error):
+                raise
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise CannotCompileError(f"Numba cannot compile the model ({first})") from error
+    for warning in caught:
+        if issubclass(warning.category, NumbaPerformanceWarning):
+            continue  # on how PyTensor writes its code
+        if "object mode" in str(warning.message):
+            raise CannotCompileError(str(warning.message).splitlines()[0])
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return function
+
+
+def _is_of_the_user(error: Exception) -> bool:
+    """Whether an error arose in code outside the libraries that compile: a user's own Op, say.
+
+    With a NotImplementedError such code says that it has nothing for Numba.
+    """
+    if isinstance(error, NotImplementedError):
+        return False
+    modules = (
+        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+    return not {module.partition(".")[0] for module in modules} <= LIBRARIES
+
+
+def _with_one_argument(function: Dispatcher, count: int) -> Dispatcher:
+    """Compile a function for all its inputs as one tuple.
+
+    So PyTensor makes what it can cache; other functions take their inputs one by one.
+    """
+    if not function.py_func.__code__.co_flags & inspect.CO_VARARGS:
+        separate = function
+
+        @njit
+        def function(*inputs):  # noqa: ANN002, ANN202
+            return separate(*inputs)
+
+    function.compile((types.StarArgUniTuple(VECTOR, count),))
+    return function
+
+
+def _view(address: int, size: int) -> np.ndarray:
+    return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
+
+
+def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
+    def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
+        try:
+            [answer] = function(_view(position, size), _view(others, other_size))
+            _view(slope, size)[:] = answer[:-1]
+            return float(answer[-1])
+        # ctypes would print it and go on; NaN ends the trajectory, and the step raises it
+        except BaseException as error:
+            interrupt.error = error
+            return np.nan
+
+    pointers = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t] * 2
+    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
+
+    def model(position, others, slope):  # noqa: ANN001, ANN202
+        return callback(
+            position.ctypes.data, others.ctypes.data, slope.ctypes.data, position.size, others.size
+        )
+
+    return as_model(model)
+
+
+def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
+    def evaluate(
+        position: int, others: int, sharpness: int, push: int, outcome: int, *sizes: int
+    ) -> float:
+        try:
+            size, other_size, sharpness_size = sizes
+            [answer] = function(
+                _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
+            )
+            _view(push, size)[:] = answer[:size]
+            _view(outcome, 2)[:] = answer[size + 1 :]
+            return float(answer[size])
+        except BaseException as error:
+            interrupt.error = error
+            return np.nan
+
+    pointers = [ctypes.c_void_p] * 5 + [ctypes.c_ssize_t] * 3
+    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
+
+    def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
+        return callback(
+            position.ctypes.data,
+            others.ctypes.data,
+            sharpness.ctypes.data,
+            push.ctypes.data,
+            outcome.ctypes.data,
+            position.size,
+            others.size,
+            sharpness.size,
+        )
+
+    return as_walls(walls)

@@ -1,0 +1,96 @@
+"""Elements of an order exchange places only if they share mass, pull and bounds."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from harness import Chains
+from pymc.distributions.transforms import ordered
+
+import pymc_rollback as rb
+
+UNEVEN = np.array([0.0, 0.2]), np.array([0.8, 2.0])
+
+
+def uniform(lower=0.0, upper=1.0, **options):
+    with pm.Model() as model:
+        options = {"shape": 2, "transform": ordered, "initval": [0.3, 0.6], **options}
+        pm.Uniform("x", lower, upper, **options)
+    return model
+
+
+def walls(model, **options):
+    rows = rb.describe(model, **options).constraints
+    return {row.name: row.wall for row in rows}
+
+
+def test_equal_bounds_exchange():
+    model = uniform()
+    assert rb.describe(model).variables[0].action == "sort"
+    assert rb.RollbackHMC(model=model).geometry.runs.tolist() == [[0.0, 2.0, 1.0]]
+
+
+@pytest.mark.parametrize("bounds", [UNEVEN, (0.0, UNEVEN[1]), (UNEVEN[0], 3.0)])
+def test_bounds_that_differ_make_planes_of_the_order(bounds):
+    """The order is that of the variable itself: no other transform comes before it."""
+    model = uniform(*bounds, default_transform=None)
+    step = rb.RollbackHMC(model=model)
+    assert step.geometry.runs.size == 0
+    np.testing.assert_allclose(step.geometry.planes[:2, 0], np.array([-1, 1]) / np.sqrt(2))
+    assert walls(model) == dict.fromkeys(["x.lower", "x.upper", "x.order"], "reflects")
+
+
+def test_bounds_that_differ_make_a_barrier_of_the_order_of_images():
+    step = rb.RollbackHMC(
+        model=uniform(*UNEVEN, default_transform=None), sharpness={"x": 3.0}, step_size=0.1
+    )
+    plan = step.plan
+    assert [c.name for c in plan.barriers] == ["x.order"] and not plan.planes
+
+
+def test_an_order_of_scaled_values_keeps_its_transform():
+    """PyMC's interval transform scales each element by its own bounds, and orders what it gives."""
+    model = uniform(*UNEVEN, initval=[0.3, 1.2])
+    [row] = rb.describe(model).variables
+    assert (row.action, row.support) == ("transform", "chain")
+
+
+def test_a_transform_that_knows_nothing_of_the_bounds():
+    """They get barriers; under PyMC's default transforms they need none."""
+    model = uniform(default_transform=None)
+    found = walls(model, transform=["x"])
+    assert found == {"x.lower": "barrier", "x.upper": "barrier", "x.order": "transform"}
+    assert set(walls(uniform(), transform=["x"]).values()) == {"transform"}
+
+
+def drawn(model, n=400, **options):
+    step, point, draws = rb.RollbackHMC(model=model, rng=1, **options), model.initial_point(), []
+    leave = Chains(model).leave
+    for _ in range(n):
+        point, _ = step.step(point)
+        draws += leave(*point.values())
+    return np.array(draws)
+
+
+@pytest.mark.parametrize("options", [{}, {"transform": ["x"]}])
+def test_no_draw_leaves_bounds_that_differ(options):
+    draws = drawn(uniform(*UNEVEN, default_transform=None), **options)
+    assert np.all((draws > UNEVEN[0]) & (draws < UNEVEN[1]) & (np.diff(draws) > 0))
+    assert np.ptp(draws[:, 1]) > 1
+
+
+def test_a_metric_that_differs_within_an_order_is_refused():
+    with pytest.raises(ValueError, match=r"ordered variable 'x'.*\(1, 2\).*such as 1.5"):
+        rb.RollbackHMC(model=uniform(), metric=[1.0, 2.0])
+    rb.RollbackHMC(model=uniform(), metric=[1.5, 1.5])
+    rb.RollbackHMC(model=uniform(*UNEVEN, default_transform=None), metric=[1.0, 2.0])
+
+
+def test_one_pull_for_a_run():
+    """Ordered exponentials press each element with another slope against zero."""
+    with pm.Model() as model:
+        pm.Exponential("x", [1.0, 5.0, 9.0], transform=ordered, initval=[0.1, 0.2, 0.3])
+    step, point = rb.RollbackHMC(model=model, rng=1), model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+    pull = step.chain.warmup.pull
+    assert pull[0] > 1 and np.ptp(pull) == 0
