@@ -21,6 +21,7 @@ from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
 from pymc_rollback.kernels.state import read_point
+from pymc_rollback.kernels.stats import STATISTICS
 from pymc_rollback.options import (
     check_blocked,
     check_bool,
@@ -70,6 +71,13 @@ class RollbackState(StepMethodState):
     point: np.ndarray | None
     given: Given | None
     chain: ChainState
+
+
+TYPES = {float: np.float64, int: np.int64, bool: bool}
+"""Types of statistics as other step methods have them: PyMC wants the same in a compound step."""
+
+SHOWN = [statistic for statistic in STATISTICS if statistic.name != "steps"]
+"""Statistics of trajectories that are shown as they are; steps are among the gradients."""
 
 
 class RollbackHMC(BlockedStep):
@@ -126,21 +134,13 @@ class RollbackHMC(BlockedStep):
     default_blocked = True
     _state_class = RollbackState
 
-    # types as other step methods have them: PyMC wants the same in a compound step
     stats_dtypes_shapes = {  # noqa: RUF012  PyMC reads it as a class attribute
-        "acceptance_rate": (np.float64, []),
-        "accepted": (np.float64, []),
-        "diverging": (bool, []),
+        **{s.name: (TYPES[s.kind], []) for s in SHOWN},
         "divergences": (int, []),
-        "energy": (np.float64, []),
-        "energy_error": (np.float64, []),
         "model_logp": (np.float64, []),
         "n_steps": (np.int64, []),
         "step_size": (np.float64, []),
         "sharpness": (np.float64, []),
-        "inside": (np.float64, []),
-        "rollbacks": (np.int64, []),
-        "tree_depth": (np.int64, []),
         "reached_max_treedepth": (bool, []),
         "wall_steps": (np.int64, []),
         "tune": (bool, []),
@@ -306,7 +306,7 @@ class RollbackHMC(BlockedStep):
         self.point = draw.point
         position, smooth_logp, _ = read_point(draw.point)
         *values, difference = functions.leave(position, self.given.others)
-        if draw.outcome.moved or self.iteration == 0:
+        if draw.outcome.accepted or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
         self.handed_out = [point[v.name] for v in self.vars] if self.geometry.is_alone else []
@@ -364,19 +364,12 @@ class RollbackHMC(BlockedStep):
         outcome, options = draw.outcome, self.options
         doubles = options.n_steps is None
         return {
-            "acceptance_rate": outcome.acceptance,
-            "accepted": float(outcome.moved),
-            "diverging": outcome.diverging,
+            **{s.name: getattr(outcome, s.name) for s in SHOWN},
             "divergences": self.divergences,
-            "energy": outcome.energy,
-            "energy_error": outcome.energy_error,
             "n_steps": draw.gradients,
             "step_size": draw.step_size,
             "sharpness": self.geometry.typical_sharpness(draw.system.sharpness),
-            "inside": outcome.inside,
-            "rollbacks": outcome.rollbacks,
-            "tree_depth": outcome.depth,
-            "reached_max_treedepth": doubles and outcome.depth == options.max_treedepth,
+            "reached_max_treedepth": doubles and outcome.tree_depth == options.max_treedepth,
             "wall_steps": outcome.steps * draw.system.inner,
             "tune": self.tune,
         }

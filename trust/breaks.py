@@ -21,7 +21,7 @@ from pymc_rollback.kernels.state import INVERSE_MASS, PULL, System
 from trust.onestep import Case, Kernels, Verdict, judge, make_case
 from trust.targets import TARGETS
 
-COPIED = ("drift", "leapfrog", "trajectory", "run")
+COPIED = ("metric", "drift", "leapfrog", "trajectory", "run")
 """Modules of the kernels, but for those whose types both have to share."""
 
 SMALLEST = 0.01
@@ -69,21 +69,21 @@ BREAKS = [
         make_case("lower", "doubling", 2, 0.3),
         "trajectory",
         "if _joins_turn(first, lasts[k], right_first, state, forward):",
-        "if _has_turned(first, state, forward):",
+        "if has_turned(first, state, forward):",
     ),
     Break(
         "seams of the subtrees only",
         make_case("lower", "doubling", 2, 0.3),
         "trajectory",
         "if _joins_turn(far, old_seam, new_seam, state, forward):",
-        "if _has_turned(far, state, forward):",
+        "if has_turned(far, state, forward):",
     ),
     Break(
         "U-turns judged on the new half only",
         make_case("lower", "doubling", 3, 0.3),
         "trajectory",
         "if _joins_turn(far, old_seam, new_seam, state, forward):",
-        "if _has_turned(old_seam, state, forward):",
+        "if has_turned(old_seam, state, forward):",
     ),
     Break(
         "a divergence judged from the start only",
@@ -131,7 +131,7 @@ BREAKS = [
     Break(
         "momenta of the inverse mass",
         make_case("lower", "window", 2, 0.3),
-        "leapfrog",
+        "metric",
         "z / np.sqrt(fixed[INVERSE_MASS, j])",
         "z * np.sqrt(fixed[INVERSE_MASS, j])",
     ),
@@ -174,8 +174,8 @@ BREAKS = [
         "a repeat count that looks at the present draw",
         make_case("lower", "repeated", 2, 0.3),
         "run",
-        "            _combine(outcomes[k], outcome, repeats)",
-        "            _combine(outcomes[k], outcome, repeats)\n"
+        "            combine(outcomes[k], outcome, repeats)",
+        "            combine(outcomes[k], outcome, repeats)\n"
         "            if point[0, 0] > 1.0:\n"
         "                break",
     ),

@@ -35,7 +35,8 @@ from pymc_rollback.kernels.native import (
     walls_at,
 )
 from pymc_rollback.kernels.state import POSITION, SLOPE, SYSTEM, System
-from pymc_rollback.kernels.trajectory import ADDRESS, Outcome
+from pymc_rollback.kernels.stats import STEPS, Outcome
+from pymc_rollback.kernels.trajectory import ADDRESS
 from trust.targets import DRAW, TARGETS
 
 SUSPECT, WRONG = 3.5, 5.0
@@ -232,7 +233,7 @@ def make_transitions(
             sums[1, j] += change * change
             sums[2, j] += before[j]
             sums[3, j] += before[j] * before[j]
-        sums[4, 0] += outcomes[0, 5]
+        sums[4, 0] += outcomes[0, STEPS]
 
 
 class Kernels(NamedTuple):

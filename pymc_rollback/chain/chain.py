@@ -13,9 +13,8 @@ from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Warmup, WarmupState, wal
 from pymc_rollback.kernels.native import address_of_generator
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_points, read_point
+from pymc_rollback.kernels.stats import Outcome, as_outcome
 from pymc_rollback.kernels.trajectory import (
-    Outcome,
-    as_outcome,
     doubling_trajectory,
     endpoint_trajectory,
     window_trajectory,
@@ -223,7 +222,7 @@ class Chain(WithSamplingState):
         """Tune by what a draw has shown."""
         position, _, slope = read_point(draw.point)
         outside = 1.0 - draw.outcome.inside
-        rates = draw.outcome.acceptance, outside, draw.outcome.steps
+        rates = draw.outcome.acceptance_rate, outside, draw.outcome.steps
         if self.warmup.update(position, -slope, *rates):
             self.before = []
             self.before = [self.sampling_state]
@@ -271,7 +270,7 @@ class Chain(WithSamplingState):
         def acceptance(step_size: float) -> float:
             [draw] = self._run(functions, point, given, rng, step_size, length=1)
             self.spent += draw.gradients
-            return draw.outcome.acceptance
+            return draw.outcome.acceptance_rate
 
         self.warmup.search_step(acceptance)
 

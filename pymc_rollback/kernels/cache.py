@@ -9,9 +9,6 @@ from pathlib import Path
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-KERNELS = ("native", "state", "drift", "leapfrog", "trajectory", "run")
-"""Modules whose functions are compiled into the kernels."""
-
 
 def cached(kernel: Callable) -> Dispatcher:
     """Jit a kernel, and keep it in Numba's cache, if there can be one.
@@ -36,8 +33,7 @@ def cached(kernel: Callable) -> Dispatcher:
 @cache
 def stamp(folder: Path) -> str:
     """What the sources of the kernels in a folder are told apart by."""
-    sources = (folder / f"{name}.py" for name in KERNELS)
-    contents = b"".join(source.read_bytes() for source in sources if source.exists())
+    contents = b"".join(source.read_bytes() for source in sorted(folder.glob("*.py")))
     return hashlib.sha256(contents).hexdigest()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from pymc_rollback.kernels.metric import find_velocity
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
     INVERSE_MASS,
@@ -214,19 +215,3 @@ def put_in_order(state, start, length, direction):
             j -= 1
         state[POSITION, j] = x
         state[MOMENTUM, j] = p
-
-
-@inlined
-def find_velocity(state, system):
-    """:math:`v = M^{-1} p`."""
-    fixed, dense = system.coordinates, system.dense
-    n = fixed.shape[1]
-    if dense.size == 0:
-        for i in range(n):
-            state[VELOCITY, i] = fixed[INVERSE_MASS, i] * state[MOMENTUM, i]
-    else:
-        for i in range(n):
-            total = 0.0
-            for j in range(n):
-                total += dense[i, j] * state[MOMENTUM, j]
-            state[VELOCITY, i] = total

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pymc_rollback.kernels.drift import drift, find_velocity
+from pymc_rollback.kernels.drift import drift
+from pymc_rollback.kernels.metric import find_kinetic_energy
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
-    INVERSE_MASS,
     LOG_DENSITY,
     LOG_WEIGHT,
     MOMENTUM,
@@ -14,7 +14,6 @@ from pymc_rollback.kernels.state import (
     PUSH,
     SLACK,
     SLOPE,
-    VELOCITY,
     WALL_ENERGY,
 )
 
@@ -75,20 +74,6 @@ def kick(state, system, time, wall_time):
 
 
 @inlined
-def draw_momentum(state, system, rng):
-    """Draw a momentum from its normal distribution with the mass as variance."""
-    fixed, root = system.coordinates, system.root
-    n = fixed.shape[1]
-    for j in range(n):
-        z = rng.standard_normal()
-        if root.size == 0:
-            state[MOMENTUM, j] = z / np.sqrt(fixed[INVERSE_MASS, j])
-            continue
-        for i in range(n):
-            state[MOMENTUM, i] += root[i, j] * z
-
-
-@inlined
 def find_energies(state, system):
     """Dynamics and hard energy of a state.
 
@@ -96,14 +81,5 @@ def find_energies(state, system):
     the draws are selected by, ``-log f - log weight + K``, infinite outside the region; with
     :math:`K = p^T M^{-1} p / 2`.
     """
-    fixed = system.coordinates
-    total = 0.0
-    if system.dense.size == 0:
-        for i in range(fixed.shape[1]):
-            total += fixed[INVERSE_MASS, i] * state[MOMENTUM, i] ** 2
-    else:
-        find_velocity(state, system)
-        for i in range(fixed.shape[1]):
-            total += state[VELOCITY, i] * state[MOMENTUM, i]
-    energy = 0.5 * total - state[SLOPE, LOG_DENSITY]
+    energy = find_kinetic_energy(state, system) - state[SLOPE, LOG_DENSITY]
     return energy + state[PUSH, WALL_ENERGY], energy - state[PUSH, LOG_WEIGHT]

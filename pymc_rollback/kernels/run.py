@@ -13,8 +13,8 @@ from pymc_rollback.kernels.native import (
     address_of,
     function_at,
     generator_at,
-    inlined,
 )
+from pymc_rollback.kernels.stats import combine
 from pymc_rollback.kernels.trajectory import ADDRESS, STATIC
 
 TRAJECTORY = types.FunctionType(STATIC)
@@ -48,8 +48,7 @@ def repeat_trajectory(
     repeats
         Number of trajectories for each draw.
     points, lasts, outcomes
-        Overwritten with the draws, the last points reached and the outcomes: sums of counts,
-        means of rates, the greatest depth, and the energy of the last trajectory.
+        Overwritten with the draws, the last points reached and the statistics of the draws.
     """
     trajectory, rng = trajectory_at(trajectory_address), generator_at(rng_address)
     outcome = np.empty(outcomes.shape[1])
@@ -67,20 +66,8 @@ def repeat_trajectory(
                 lasts[k],
                 outcome,
             )
-            _combine(outcomes[k], outcome, repeats)
+            combine(outcomes[k], outcome, repeats)
         points[k] = point
-
-
-@inlined
-def _combine(total, outcome, repeats):
-    """Add one of several outcomes to what they amount to, in the order of their fields."""
-    total[0] += outcome[0] / repeats
-    total[1], total[2] = max(total[1], outcome[1]), max(total[2], outcome[2])
-    total[3], total[4] = outcome[3], outcome[4]
-    total[5] += outcome[5]
-    total[6] += outcome[6] / repeats
-    total[7] += outcome[7]
-    total[8] = max(total[8], outcome[8])
 
 
 @cache

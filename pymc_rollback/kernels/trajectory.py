@@ -6,15 +6,26 @@ energies are kept apart: the *dynamics* energy, which the leapfrog conserves, fe
 rate and the divergence check; the *hard* energy, infinite outside the region, feeds the selection.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import types
 
 from pymc_rollback.kernels.cache import cached
-from pymc_rollback.kernels.leapfrog import draw_momentum, evaluate_walls, find_energies, leapfrog
+from pymc_rollback.kernels.leapfrog import evaluate_walls, find_energies, leapfrog
+from pymc_rollback.kernels.metric import draw_momentum, has_turned
 from pymc_rollback.kernels.native import MATRIX, VECTOR, borrowed, inlined, model_at, walls_at
 from pymc_rollback.kernels.state import BEYOND, MOMENTUM, POSITION, PUSH, SLACK, SYSTEM, new_state
+from pymc_rollback.kernels.stats import (
+    ACCEPTANCE_RATE,
+    ACCEPTED,
+    DIVERGING,
+    ENERGY,
+    ENERGY_ERROR,
+    INSIDE,
+    ROLLBACKS,
+    STATISTICS,
+    STEPS,
+    TREE_DEPTH,
+)
 
 MOST_ENERGY_ERROR = 1000.0
 """A trajectory over which the dynamics energy differs by more than this has diverged."""
@@ -24,47 +35,6 @@ FAR_START = 500.0
 
 Its weight, exp(-500), is below what any number of draws would show.
 """
-
-
-class Outcome(NamedTuple):
-    """What happened along a trajectory.
-
-    Attributes
-    ----------
-    acceptance
-        Mean of ``min(1, exp(-error of the dynamics energy))`` over the new states; for the
-        paper's sampler that of its end point.
-    moved
-        Whether the draw is another state than the start.
-    diverging
-        Whether the trajectory diverged.
-    energy, energy_error
-        Hard energy of the draw, and its difference from that of the start.
-    steps
-        Number of leapfrog steps, each a gradient of the model.
-    inside
-        Share of the trajectory's states inside the region.
-    rollbacks
-        How often the trajectory went out and came back.
-    depth
-        How often the trajectory was doubled; zero for one of a given length.
-    """
-
-    acceptance: float
-    moved: bool
-    diverging: bool
-    energy: float
-    energy_error: float
-    steps: int
-    inside: float
-    rollbacks: int
-    depth: int
-
-
-def as_outcome(row: list[float]) -> Outcome:
-    """The outcome that a row of numbers stands for."""
-    kinds = Outcome.__annotations__.values()
-    return Outcome(*(kind(x) for kind, x in zip(kinds, row, strict=True)))
 
 
 RNG = types.npy_rng
@@ -83,13 +53,10 @@ def _start(walls, system, point, rng):
     return state
 
 
-INSIDE, ROLLBACKS, STEPS, ACCEPTED = range(4)
-
-
 @inlined
 def _first_tally(state):
-    """Counts over a trajectory that is no more than its start."""
-    tally = np.zeros(4)
+    """Counts over a trajectory that is no more than its start, by statistic."""
+    tally = np.zeros(len(STATISTICS))
     tally[INSIDE] = state[PUSH, SLACK] > 0
     return tally
 
@@ -105,7 +72,7 @@ def _advance(model, walls, system, state, step_size, reference, tally):
     tally[ROLLBACKS] += is_inside and not was_inside
     tally[STEPS] += 1
     if np.isfinite(energy):
-        tally[ACCEPTED] += min(1.0, np.exp(reference - energy))
+        tally[ACCEPTANCE_RATE] += min(1.0, np.exp(reference - energy))
     return energy, hard
 
 
@@ -130,12 +97,12 @@ def _has_diverged(energy, lowest, highest, reference):
 
 @inlined
 def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
-    """Write the fields of an :class:`Outcome`, in their order."""
-    steps = tally[STEPS]
-    outcome[0], outcome[1], outcome[2] = acceptance, moved, diverging
-    outcome[3], outcome[4] = chosen, chosen - initial
-    outcome[5], outcome[6], outcome[7] = steps, tally[INSIDE] / (steps + 1), tally[ROLLBACKS]
-    outcome[8] = depth
+    """Write the statistics of a trajectory."""
+    outcome[ACCEPTANCE_RATE], outcome[ACCEPTED] = acceptance, moved
+    outcome[DIVERGING], outcome[TREE_DEPTH] = diverging, depth
+    outcome[ENERGY], outcome[ENERGY_ERROR] = chosen, chosen - initial
+    outcome[STEPS], outcome[ROLLBACKS] = tally[STEPS], tally[ROLLBACKS]
+    outcome[INSIDE] = tally[INSIDE] / (tally[STEPS] + 1)
 
 
 @cached
@@ -160,7 +127,7 @@ def endpoint_trajectory(
     rng
         The chain's generator.
     last, outcome
-        Overwritten with the last point reached, and with an :class:`Outcome`.
+        Overwritten with the last point reached, and with the statistics.
     """
     model, walls = model_at(model_address), walls_at(walls_address)
     system = borrowed(system)
@@ -225,29 +192,13 @@ def window_trajectory(
         chosen, moved = initial, False
     else:
         point[:] = draw
-    acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
+    acceptance = tally[ACCEPTANCE_RATE] / max(tally[STEPS], 1.0)
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
 
 
 @inlined
-def _has_turned(earlier, later, forward):
-    """Whether either end of a stretch of trajectory no longer moves away from the other.
-
-    Ends are states, in the order in which they were reached. The distance is that between the
-    folded positions: a sum of momenta, as in the generalised criterion, forgets reflections.
-    """
-    direction = 1.0 if forward else -1.0
-    at_first = at_last = 0.0
-    for i in range(earlier.shape[1]):
-        distance = direction * (later[POSITION, i] - earlier[POSITION, i])
-        at_first += distance * earlier[MOMENTUM, i]
-        at_last += distance * later[MOMENTUM, i]
-    return at_first <= 0 or at_last <= 0
-
-
-@inlined
 def _mark(state, end):
-    """Keep what :func:`_has_turned` looks at."""
+    """Keep what :func:`has_turned` looks at."""
     for i in range(end.shape[1]):
         end[POSITION, i] = state[POSITION, i]
         end[MOMENTUM, i] = state[MOMENTUM, i]
@@ -280,9 +231,9 @@ def _joins_turn(first, left_last, right_first, last, forward):
     Looked at are the whole, and each of them together with the nearest state of the other.
     """
     return (
-        _has_turned(first, last, forward)
-        or _has_turned(first, right_first, forward)
-        or _has_turned(left_last, last, forward)
+        has_turned(first, last, forward)
+        or has_turned(first, right_first, forward)
+        or has_turned(left_last, last, forward)
     )
 
 
@@ -369,5 +320,5 @@ def doubling_trajectory(
         if _joins_turn(far, old_seam, new_seam, state, forward):
             break
     point[:] = draw
-    acceptance = tally[ACCEPTED] / max(tally[STEPS], 1.0)
+    acceptance = tally[ACCEPTANCE_RATE] / max(tally[STEPS], 1.0)
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth)

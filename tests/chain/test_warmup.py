@@ -10,7 +10,8 @@ from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator, as_model
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_points
-from pymc_rollback.kernels.trajectory import Outcome, window_trajectory
+from pymc_rollback.kernels.stats import Outcome
+from pymc_rollback.kernels.trajectory import window_trajectory
 
 SD = np.array([1e-3, 1.0, 1e3])
 

@@ -36,12 +36,8 @@ from pymc_rollback.kernels.state import (
     new_state,
     read_point,
 )
-from pymc_rollback.kernels.trajectory import (
-    Outcome,
-    as_outcome,
-    endpoint_trajectory,
-    window_trajectory,
-)
+from pymc_rollback.kernels.stats import Outcome, as_outcome
+from pymc_rollback.kernels.trajectory import endpoint_trajectory, window_trajectory
 
 
 @as_model
@@ -164,7 +160,7 @@ def test_kernels_import_neither_pymc_nor_pytensor():
     code = (
         "import sys, types; package = types.ModuleType('pymc_rollback');"
         "package.__path__ = ['pymc_rollback']; sys.modules['pymc_rollback'] = package;"
-        "import pymc_rollback.repeat;"
+        "import pymc_rollback.kernels.run;"
         "assert not {'pymc', 'pytensor', 'arviz'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(rb.__file__).parents[1])
@@ -315,7 +311,7 @@ def test_window_never_selects_a_state_without_weight():
     positions, outcomes = draws(window_trajectory, normal, disk, fixed, [0.1, 0.2], 0.3, 20, 3000)
     assert np.mean([outcome.inside for outcome in outcomes]) < 0.9
     radii = (positions**2).sum(1)
-    assert radii.max() < 2 and np.mean([outcome.moved for outcome in outcomes]) > 0.8
+    assert radii.max() < 2 and np.mean([outcome.accepted for outcome in outcomes]) > 0.8
     # the control: the same trajectories without the indicator in the weight end outside
     positions, _ = draws(endpoint_trajectory, normal, floor, fixed, [0.1, 0.2], 0.3, 20, 3000)
     assert positions[:, 1].min() < 0
