@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from pymc.exceptions import SamplingError
-from scipy import sparse
-from scipy.optimize import linprog, minimize
 
 from pymc_rollback.target.geometry import Geometry
 
@@ -118,7 +117,7 @@ class Start:
         bounds = list(zip(self.lower, self.upper, strict=True))
         for margin in MARGINS:
             options = {"maxiter": 2000, "ftol": 0.0, "gtol": 0.0}
-            answer = minimize(
+            answer = scipy.optimize.minimize(
                 objective,
                 position,
                 (margin,),
@@ -142,7 +141,7 @@ class Start:
         size = np.where(size > 0, size, 1.0)
         rows, offset = rows / size[:, None], offset / size
         bounds = list(zip(self.lower, self.upper, strict=True))
-        deepest = linprog(
+        deepest = scipy.optimize.linprog(
             np.r_[np.zeros(position.size), -1.0],
             A_ub=np.c_[-rows, np.ones(size.size)],
             b_ub=offset,
@@ -151,10 +150,10 @@ class Start:
         if deepest.x is None:
             raise SamplingError(self._complaint(position))
         # |x - position| <= u, and the sum of u is to be small
-        unit = sparse.identity(position.size)
-        nearest = linprog(
+        unit = scipy.sparse.identity(position.size)
+        nearest = scipy.optimize.linprog(
             np.r_[np.zeros(position.size), np.ones(position.size)],
-            A_ub=sparse.bmat([[-rows, None], [unit, -unit], [-unit, -unit]]),
+            A_ub=scipy.sparse.bmat([[-rows, None], [unit, -unit], [-unit, -unit]]),
             b_ub=np.r_[offset - 0.5 * deepest.x[-1], position, -position],
             bounds=[*bounds, *[(0.0, None)] * position.size],
         )

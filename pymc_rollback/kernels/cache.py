@@ -37,6 +37,20 @@ def stamp(folder: Path) -> str:
     return hashlib.sha256(contents).hexdigest()
 
 
+def is_kept(kernel: Dispatcher) -> bool:
+    """Whether a kernel of the present sources is in Numba's cache."""
+    file = getattr(kernel._cache, "_cache_file", None)
+    return file is not None and bool(file._load_index())
+
+
+@cache
+def say_that_it_takes_long() -> None:
+    """Say, once, that the first use on a machine compiles."""
+    logging.getLogger("pymc").info(
+        "Compiling the loops of pymc_rollback: about 20 s, once on this machine."
+    )
+
+
 @cache
 def _say_that_nothing_is_kept() -> None:
     logging.getLogger("pymc").warning(

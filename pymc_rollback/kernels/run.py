@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from pymc_rollback.kernels.cache import cached
+from pymc_rollback.kernels.cache import cached, is_kept, say_that_it_takes_long
 from pymc_rollback.kernels.native import (
     MATRICES,
     MATRIX,
@@ -74,6 +74,8 @@ def repeat_trajectory(
 def ready(kernel: Dispatcher) -> Dispatcher:
     """A kernel, compiled or loaded from the cache of Numba when it is first asked for."""
     if not kernel.signatures:
+        if not is_kept(kernel):
+            say_that_it_takes_long()
         kernel.compile(REPEATED if kernel is repeat_trajectory else STATIC)
         kernel.disable_compile()
     return kernel

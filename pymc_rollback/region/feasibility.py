@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import scipy
 from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.basic import equal_computations
@@ -12,8 +13,6 @@ from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor import TensorConstant
 from pytensor.tensor.variable import TensorVariable
-from scipy import sparse
-from scipy.optimize import linprog, minimize
 
 from pymc_rollback.graph.evaluate import interpreted
 from pymc_rollback.region.constraint import (
@@ -269,7 +268,7 @@ def _descend(slack: _ValueFunction, point: np.ndarray, margin: float) -> np.ndar
             return 1e300, np.zeros_like(gradient)
         return float(value), gradient
 
-    return minimize(objective, point, jac=True, method="L-BFGS-B").x
+    return scipy.optimize.minimize(objective, point, jac=True, method="L-BFGS-B").x
 
 
 def _least(rows: np.ndarray) -> float:
@@ -302,7 +301,7 @@ def _check_affine_system(region: Region) -> None:
 
 def _affine_rows(
     model: pm.Model, constraint: Constraint, names: set[str], shapes: dict[str, tuple[int, ...]]
-) -> tuple[sparse.csr_array, np.ndarray]:
+) -> tuple["scipy.sparse.csr_array", np.ndarray]:
     """Write a slack as ``J x + c`` over the named variables, with rows of J of unit length."""
     [slack], plain = with_plain_inputs(model, [constraint.slack])
     zeros = {name: np.zeros(shapes[name]) for name in sorted(names)}
@@ -316,22 +315,24 @@ def _affine_rows(
     function = interpreted([joined], slack)
     size = sum(x.size for x in zeros.values())
     intercept = function(np.zeros(size))
-    rows = sparse.csr_array(np.stack([function(unit) - intercept for unit in np.eye(size)], axis=1))
-    length = sparse.linalg.norm(rows, axis=1)
+    rows = scipy.sparse.csr_array(
+        np.stack([function(unit) - intercept for unit in np.eye(size)], axis=1)
+    )
+    length = scipy.sparse.linalg.norm(rows, axis=1)
     length = np.where(length > 0, length, 1.0)
-    return sparse.diags_array(1 / length) @ rows, intercept / length
+    return scipy.sparse.diags_array(1 / length) @ rows, intercept / length
 
 
-def _has_interior(systems: Iterable[tuple[sparse.csr_array, np.ndarray]]) -> bool:
+def _has_interior(systems: Iterable[tuple["scipy.sparse.csr_array", np.ndarray]]) -> bool:
     """Whether ``J x + c >= t`` for some x and t > 0: a linear program in x and t."""
     rows, intercepts = zip(*systems, strict=True)
-    rows, intercept = sparse.vstack(rows), np.concatenate(intercepts)
+    rows, intercept = scipy.sparse.vstack(rows), np.concatenate(intercepts)
     finite = np.isfinite(intercept)
     rows, intercept = rows[finite], intercept[finite]
     size = rows.shape[1]
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         np.r_[np.zeros(size), -1.0],
-        A_ub=sparse.hstack([-rows, np.ones((rows.shape[0], 1))]),
+        A_ub=scipy.sparse.hstack([-rows, np.ones((rows.shape[0], 1))]),
         b_ub=intercept,
         bounds=[(None, None)] * size + [(None, max(1.0, np.abs(intercept).max(initial=0.0)))],
     )

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import scipy
 from pymc.blocking import DictToArrayBijection
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
-from scipy.optimize import minimize
 
 from pymc_rollback.graph.evaluate import UNTOUCHED, interpreted
 
@@ -95,7 +95,9 @@ def find_inside(
     for spread in SEARCHES:
         near = vector.data + spread * rng.normal(size=vector.data.size)
         for wanted in MARGINS:
-            found = minimize(objective, near, (wanted,), jac=True, method="L-BFGS-B").x
+            found = scipy.optimize.minimize(
+                objective, near, (wanted,), jac=True, method="L-BFGS-B"
+            ).x
             if is_inside(found):
                 return {**initial, **DictToArrayBijection.rmap(vector._replace(data=found))}
     return initial
