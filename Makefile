@@ -1,5 +1,6 @@
 # make test PYTHON=python3.13   picks the interpreter; each has its own environment
 # make test SLOW=1              runs the statistical tests too
+# make test SLOW=1 MARKED="not kernels"   but for those of the compiled loops alone
 # make bench ONLY="name"        runs one benchmark, and keeps the results of the others
 # make fuzz SEED=1000           reads and samples other random models than those from 0 on
 # make paper ONLY=name          runs one experiment of the paper, in the same way
@@ -15,7 +16,7 @@ demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(if $(SLOW),-m "")
+	$(BIN)/python -m pytest $(if $(SLOW),-m "$(MARKED)")
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
