@@ -17,12 +17,12 @@ from pymc_rollback.kernels.state import BEYOND, MOMENTUM, POSITION, PUSH, SLACK,
 from pymc_rollback.kernels.stats import (
     ACCEPTANCE_RATE,
     ACCEPTED,
+    COMBINE,
     DIVERGING,
     ENERGY,
     ENERGY_ERROR,
     INSIDE,
     ROLLBACKS,
-    STATISTICS,
     STEPS,
     TREE_DEPTH,
 )
@@ -56,7 +56,7 @@ def _start(walls, system, point, rng):
 @inlined
 def _first_tally(state):
     """Counts over a trajectory that is no more than its start, by statistic."""
-    tally = np.zeros(len(STATISTICS))
+    tally = np.zeros(len(COMBINE))
     tally[INSIDE] = state[PUSH, SLACK] > 0
     return tally
 
