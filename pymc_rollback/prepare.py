@@ -10,8 +10,8 @@ from pymc.util import get_value_vars_from_user_vars
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.chain.options import Options
+from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_list_of_names, check_positive, check_variables
-from pymc_rollback.region.arguments import shown
 from pymc_rollback.region.constraint import Region, is_continuous
 from pymc_rollback.region.read import read_region
 from pymc_rollback.target.geometry import Geometry

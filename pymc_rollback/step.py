@@ -20,7 +20,6 @@ from pymc_rollback.chain.options import Options
 from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
-from pymc_rollback.kernels.state import read_point
 from pymc_rollback.options import (
     check_blocked,
     check_bool,
@@ -304,7 +303,7 @@ class RollbackHMC(BlockedStep):
         if not np.isfinite(draw.outcome.energy):
             self._complain(functions, draw, point)
         self.point = draw.point
-        position, smooth_logp, _ = read_point(draw.point)
+        position, smooth_logp, _ = draw.here
         *values, difference = functions.leave(position, self.given.others)
         if draw.outcome.moved or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
@@ -327,7 +326,7 @@ class RollbackHMC(BlockedStep):
 
     def _complain(self, functions: Compiled, draw: Draw, point: PointType) -> None:
         """Say which term of the log density is not finite."""
-        *values, _ = functions.leave(read_point(draw.point).position, self.given.others)
+        *values, _ = functions.leave(draw.here.position, self.given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
         raise SamplingError(complain(self.geometry.density.model, at))
 
@@ -384,7 +383,7 @@ class RollbackHMC(BlockedStep):
     def _warning(self, draw: Draw) -> SamplerWarning | None:
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
-            position, _, slope = read_point(draw.last)
+            position, _, slope = draw.diverged_at
             culprit = self.geometry.blame(position, self.given.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
