@@ -4,7 +4,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from docs.map import read_imports, read_sources
+from docs.map import PICTURE, draw_map, read_imports, read_sources
 
 MAY_IMPORT = {
     "graph": "",
@@ -99,3 +99,15 @@ def test_a_made_up_cycle_is_seen():
 def test_dots_are_refused():
     with pytest.raises(ValueError, match="written in full"):
         read_imports(with_line("region.read", "from ..target import plan"))
+
+
+def test_the_map_is_that_of_the_package():
+    """If not, ``make map`` draws it."""
+    assert PICTURE.read_text() == draw_map(SOURCES)
+
+
+def test_the_map_shows_a_new_module_and_a_new_arrow():
+    picture = draw_map(SOURCES)
+    assert "newcomer" in draw_map(with_line("chain.newcomer", ""))
+    more = draw_map(with_line("progress", "import pymc_rollback.kernels.run"))
+    assert more.count('class="arrow"') == picture.count('class="arrow"') + 1
