@@ -1,10 +1,12 @@
 """The layout of the package: which module may import which, and no arrow back."""
 
+import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from docs.map import PICTURE, draw_map, read_imports, read_sources
+from docs.map import PACKAGE, PICTURE, draw_map, read_imports, read_sources
 
 MAY_IMPORT = {
     "graph": "",
@@ -25,6 +27,8 @@ MAY_IMPORT = {
 """What a module, or every module of a folder, may import besides its own folder."""
 
 SOURCES = read_sources()
+ROOT = PACKAGE.parent
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def homes(module):
@@ -111,3 +115,27 @@ def test_the_map_shows_a_new_module_and_a_new_arrow():
     assert "newcomer" in draw_map(with_line("chain.newcomer", ""))
     more = draw_map(with_line("progress", "import pymc_rollback.kernels.run"))
     assert more.count('class="arrow"') == picture.count('class="arrow"') + 1
+
+
+def test_files_in_the_guide_exist():
+    files = set(re.findall(r"`([\w/]+\.py)`", GUIDE))
+    assert len(files) > 20
+    tops = (ROOT, PACKAGE)
+    assert [name for name in files if not any((top / name).exists() for top in tops)] == []
+
+
+def test_classes_in_the_guide_are_where_it_says():
+    rows = re.findall(r"^\| `(\w+)` \| `([\w/]+\.py)` \|", GUIDE, re.MULTILINE)
+    assert len(rows) == 16
+    for name, file in rows:
+        nodes = ast.parse((PACKAGE / file).read_text()).body
+        assert name in {node.name for node in nodes if isinstance(node, ast.ClassDef)}, file
+
+
+def test_functions_in_the_guide_exist():
+    """Words in backticks that look like our names, with or without a file beside them."""
+    sources = "\n".join(SOURCES.values())
+    answers = GUIDE[GUIDE.index("### Where do I add a kind") : GUIDE.index("## Rules")]
+    names = {name for name in re.findall(r"`(\w+)`", answers) if not name.startswith("test_")}
+    assert len(names) > 20
+    assert {name for name in names if not re.search(rf"\b{name}\b", sources)} == set()
