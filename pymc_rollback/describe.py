@@ -149,9 +149,10 @@ def describe(
     Parameters
     ----------
     model
-        The model, or that of the context if left out; or a RollbackHMC, whose options it has.
+        The model; that of the context if left out. Or a RollbackHMC, which is described with its own
+        variables and options, whatever else is given here.
     vars, constraints, reflect, transform, sharpness
-        As given to RollbackHMC.
+        Options of a RollbackHMC for the model.
     barrier
         The former name of ``reflect``.
     """
