@@ -212,7 +212,7 @@ def _check_names(option: str, names: Collection[str], region: Region) -> None:
 
 
 def refuse_transforms(plan: Plan) -> None:
-    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
+    """Raise where a transform cannot hold smoothed draws: some of them lie outside its bounds."""
     for name in plan.transformed:
         support = plan.region.supports[name]
         if support.keeps is None:

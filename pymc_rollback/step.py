@@ -106,9 +106,9 @@ class RollbackHMC(BlockedStep):
         Potential or of an observed variable stands for the indicators in it.
     reflect, transform
         Names of bounded variables that are reflected, or keep a transform, whatever the density
-        does at their walls. :func:`describe` shows what is decided for the others.
+        does at their walls. :func:`describe` shows what is done with each variable.
     model
-        The model; that of the context if left out.
+        The model; the context's if left out.
     compile_kwargs
         Passed to PyTensor, such as ``{"mode": ...}``.
     rng
@@ -238,7 +238,7 @@ class RollbackHMC(BlockedStep):
         return self.geometry.density.plan
 
     def _begin(self) -> None:
-        """Start a chain: the same instance may serve several."""
+        """Start a chain: one step may serve several chains, one after the other."""
         self.tune = True
         self.iteration = 0
         self.divergences = 0

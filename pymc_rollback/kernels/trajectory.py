@@ -33,13 +33,13 @@ class Outcome(NamedTuple):
     ----------
     acceptance
         Mean of ``min(1, exp(-error of the dynamics energy))`` over the new states; for the
-        paper's sampler that of its end point.
+        paper's sampler the probability to accept its end point.
     moved
         Whether the draw is another state than the start.
     diverging
         Whether the trajectory diverged.
     energy, energy_error
-        Hard energy of the draw, and its difference from that of the start.
+        Hard energy of the draw, and by how much it is above the start's.
     steps
         Number of leapfrog steps, each a gradient of the model.
     inside
@@ -119,10 +119,11 @@ def _keep(state, point):
 
 @inlined
 def _has_diverged(energy, lowest, highest, reference):
-    """Whether energies spread too far, which is the same from any state that may be a draw.
+    """Whether the energies of a trajectory spread too far, from the lowest to the highest.
 
-    Only where the start is far above the lowest energy, as it may be before a chain has arrived,
-    is the rise judged from there.
+    Any state that may be a draw would give this verdict, had the trajectory started there. Only
+    where the start is far above the lowest energy, as it may be before a chain has arrived, is the
+    rise judged from the start.
     """
     base = reference if reference - lowest > FAR_START else lowest
     return not (highest - base < MOST_ENERGY_ERROR) or not np.isfinite(energy)
@@ -144,8 +145,9 @@ def endpoint_trajectory(
 ):
     """The paper's sampler: ``n_steps`` leapfrog steps, then accept or reject the end point.
 
-    A trajectory has diverged where its energy is too far above both its ends, which is the same
-    from either end; one that is twice as far above its start has, or would be rejected.
+    A trajectory has diverged where its energy is too far above both its ends, a verdict that does
+    not depend on which end is the start. One that rises twice as far above its start is given up
+    early: it has diverged, or its end point would be rejected.
 
     Parameters
     ----------
@@ -290,10 +292,10 @@ def _joins_turn(first, left_last, right_first, last, forward):
 def _subtrees_turn(state, leaf, firsts, lasts, forward):
     """Whether any of the balanced subtrees that a leaf ends has turned; keeps what later ones need.
 
-    Of each subtree the same is asked as of the whole tree, or the tree would not be built from
-    all of its states alike. ``firsts`` has the first leaves of the subtrees that are not yet
-    complete, each the first of several perhaps, so that the one of 2^k leaves that ends at a leaf
-    is the k-th from the end; ``lasts[k]`` the last leaf of the latest left half of 2^k leaves.
+    Each subtree is judged by the rule for the whole tree, or the tree would not be built from all
+    of its states alike. ``firsts`` has the first leaves of the subtrees that are not yet complete,
+    each the first of several perhaps, so that the one of 2^k leaves that ends at a leaf is the k-th
+    from the end; ``lasts[k]`` the last leaf of the latest left half of 2^k leaves.
     """
     ended, newest = _ended(leaf), _ones(leaf >> 1)
     if ended == 0:

@@ -14,7 +14,7 @@ from pymc_rollback.region.constraint import RegionError
 
 
 def require_model(model: object) -> pm.Model:
-    """The model that was given, or that of the context."""
+    """The model that was given, or the context's."""
     if model is None:
         try:
             return pm.modelcontext(None)
