@@ -10,7 +10,7 @@ VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info
 BIN := $(VENV)/bin
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench trust fuzz paper docs clean
+.PHONY: demo test lint bench trust fuzz paper map docs clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -33,6 +33,9 @@ fuzz: $(VENV)/.test
 
 paper: $(VENV)/.bench
 	$(BIN)/python -m examples.paper $(if $(ONLY),--only $(ONLY))
+
+map:
+	$(PYTHON) docs/map.py
 
 docs: $(HTML)
 

@@ -1,6 +1,6 @@
 """Roll-back Hamiltonian Monte Carlo for PyMC: exact draws from truncated and constrained models.
 
-Reading order, which is that of the data: ``graph`` (PyTensor expressions), ``region`` (a model's
+Reading order, from a model to its draws: ``graph`` (PyTensor expressions), ``region`` (a model's
 bounds, orders and joint constraints), ``target`` (the plan, and the density and walls over one
 vector), ``kernels`` (the compiled loops), ``chain`` (start, warm-up, draws), ``options`` and
 ``prepare`` (from what a user gives to what is sampled), ``step`` (PyMC's contract) with ``guard``

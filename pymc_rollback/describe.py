@@ -77,14 +77,14 @@ class Description:
     potentials: tuple[PotentialRow, ...] = ()
 
     def to_dict(self) -> dict[str, list[dict]]:
-        """Give the same rows as plain data."""
+        """Give the rows of all tables as plain data, by section."""
         return {
             section.name: [asdict(row) for row in getattr(self, section.name)]
             for section in fields(self)
         }
 
     def to_frame(self) -> dict[str, pd.DataFrame]:
-        """Give the same rows as data frames, by section, each with the names as its index."""
+        """Give the tables as data frames, by section, each with the names as its index."""
         frames = {}
         for section in fields(self):
             columns = [column.name for column in fields(get_args(section.type)[0])]
@@ -149,9 +149,10 @@ def describe(
     Parameters
     ----------
     model
-        The model, or that of the context if left out; or a RollbackHMC, whose options it has.
+        The model; the context's if left out. Or a RollbackHMC, which is described with its own
+        variables and options, whatever else is given here.
     vars, constraints, reflect, transform, sharpness
-        As given to RollbackHMC.
+        Options of a RollbackHMC for the model.
     barrier
         The former name of ``reflect``.
     """

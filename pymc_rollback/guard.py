@@ -36,7 +36,7 @@ class Guard:
         return {"region": self.region}
 
     def check(self, draw: int, point: Mapping[str, np.ndarray], log_density: float) -> None:
-        """Raise, at some draws, where the model's log density is another one.
+        """Raise, at some draws, where the model's log density is not the one that is sampled.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from pymc.util import get_random_generator
 from pytensor.compile.mode import Mode, get_mode
 from pytensor.graph.basic import Variable
 
-from pymc_rollback.region.arguments import shown
+from pymc_rollback.graph.text import shown
 
 OPTIONS_OF_SAMPLE = set(inspect.signature(pm.sample).parameters) - {"model", "compile_kwargs"}
 

@@ -10,8 +10,8 @@ from pymc.util import get_value_vars_from_user_vars
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.chain.options import Options
+from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_list_of_names, check_positive, check_variables
-from pymc_rollback.region.arguments import shown
 from pymc_rollback.region.constraint import Region, is_continuous
 from pymc_rollback.region.read import read_region
 from pymc_rollback.target.geometry import Geometry
@@ -212,7 +212,7 @@ def _check_names(option: str, names: Collection[str], region: Region) -> None:
 
 
 def refuse_transforms(plan: Plan) -> None:
-    """Smoothed draws may lie outside a bound, where a log or interval transform has no value."""
+    """Raise where a transform cannot hold smoothed draws: some of them lie outside its bounds."""
     for name in plan.transformed:
         support = plan.region.supports[name]
         if support.keeps is None:

@@ -32,14 +32,14 @@ def sample_prior(
 ) -> Any:
     """Draw from a model's prior within its constraints, and from what the prior predicts.
 
-    ``pm.sample_prior_predictive`` ignores Potentials, and with them all constraints. Here the
-    observed variables are left out, everything else stays, Potentials included, and the rest is
-    sampled by RollbackHMC. Then the observed variables are drawn given each of the draws.
+    ``pm.sample_prior_predictive`` ignores Potentials, and with them all constraints. Here the model
+    without its observed variables, but with its Potentials, is sampled by RollbackHMC. Then the
+    observed variables are drawn given each of the draws.
 
     Parameters
     ----------
     model
-        The model; that of the context if left out.
+        The model; the context's if left out.
     draws
         Number of draws of each chain.
     leave_out
@@ -77,10 +77,10 @@ def sample_prior(
 
 
 def without_likelihood(model: pm.Model, leave_out: Collection[str] = ()) -> pm.Model:
-    """The same model without its observed variables, made of the same free variables.
+    """A model without its observed variables, made of its own free variables, not of copies.
 
-    Missing values that PyMC has not made variables of their own (those of a multivariate one) are
-    left out with the observed ones: they belong to what the prior predicts.
+    Missing values of a multivariate variable, of which PyMC has made no variables of their own, are
+    left out with the observed values: they belong to what the prior predicts.
 
     Parameters
     ----------

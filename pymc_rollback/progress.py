@@ -18,7 +18,11 @@ WIDE = 160
 
 
 class Statistic(NamedTuple):
-    """A statistic of a draw: its value before the first one, its column, and a narrow one."""
+    """A statistic of a draw in the progress bar.
+
+    Its name, its value before the first draw, its text and the heading of its column; for a narrow
+    terminal a short heading, and the width of the column.
+    """
 
     name: str
     before: float

@@ -20,7 +20,6 @@ from pymc_rollback.chain.options import Options
 from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
-from pymc_rollback.kernels.state import read_point
 from pymc_rollback.kernels.stats import STATISTICS
 from pymc_rollback.options import (
     check_blocked,
@@ -115,9 +114,9 @@ class RollbackHMC(BlockedStep):
         Potential or of an observed variable stands for the indicators in it.
     reflect, transform
         Names of bounded variables that are reflected, or keep a transform, whatever the density
-        does at their walls. :func:`describe` shows what is decided for the others.
+        does at their walls. :func:`describe` shows what is done with each variable.
     model
-        The model; that of the context if left out.
+        The model; the context's if left out.
     compile_kwargs
         Passed to PyTensor, such as ``{"mode": ...}``.
     rng
@@ -239,7 +238,7 @@ class RollbackHMC(BlockedStep):
         return self.geometry.density.plan
 
     def _begin(self) -> None:
-        """Start a chain: the same instance may serve several."""
+        """Start a chain: one step may serve several chains, one after the other."""
         self.tune = True
         self.iteration = 0
         self.divergences = 0
@@ -304,7 +303,7 @@ class RollbackHMC(BlockedStep):
         if not np.isfinite(draw.outcome.energy):
             self._complain(functions, draw, point)
         self.point = draw.point
-        position, smooth_logp, _ = read_point(draw.point)
+        position, smooth_logp, _ = draw.here
         *values, difference = functions.leave(position, self.given.others)
         if draw.outcome.accepted or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
@@ -327,7 +326,7 @@ class RollbackHMC(BlockedStep):
 
     def _complain(self, functions: Compiled, draw: Draw, point: PointType) -> None:
         """Say which term of the log density is not finite."""
-        *values, _ = functions.leave(read_point(draw.point).position, self.given.others)
+        *values, _ = functions.leave(draw.here.position, self.given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
         raise SamplingError(complain(self.geometry.density.model, at))
 
@@ -377,7 +376,7 @@ class RollbackHMC(BlockedStep):
     def _warning(self, draw: Draw) -> SamplerWarning | None:
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
-            position, _, slope = read_point(draw.last)
+            position, _, slope = draw.diverged_at
             culprit = self.geometry.blame(position, self.given.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,

@@ -10,6 +10,14 @@ import pytest
 from rich.console import Console
 
 import pymc_rollback as rb
+from pymc_rollback.chain.chain import Chain
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Steps that are made, and not run, need no machine code."""
+    monkeypatch.setattr(rb.RollbackHMC, "_functions", lambda step: None)
+    monkeypatch.setattr(Chain, "compile_kernels", lambda chain: None)
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +156,57 @@ def test_user_overrides_are_shown():
     ]
 
 
+def test_a_sharpness_and_a_choice_of_variables_are_shown():
+    with pm.Model() as model:
+        a = pm.HalfNormal("a")
+        pm.HalfNormal("b")
+
+    def shown(**options):
+        found = rb.describe(model, **options)
+        return [r.name for r in found.variables], [r.wall for r in found.constraints]
+
+    assert shown() == (["a", "b"], ["reflects", "reflects"])
+    assert shown(sharpness={"b": 5.0}) == (["a", "b"], ["reflects", "barrier"])
+    assert shown(sharpness=5.0) == (["a", "b"], ["barrier", "barrier"])
+    assert shown(vars=[a])[0] == ["a"]
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_a_step_is_described_with_its_options():
+    with pm.Model() as model:
+        x = pm.HalfNormal("x")
+        pm.HalfNormal("other")
+        rb.constrain("low", x < 2 * model["other"] + 3)
+    step = rb.RollbackHMC([x], model=model, sharpness={"x": 5.0})
+    found = rb.describe(step)
+    assert [(row.name, row.action) for row in found.variables] == [("x", "reflect")]
+    assert {row.name: row.wall for row in found.constraints}["x.lower"] == "barrier"
+    assert found == rb.describe(model, vars=[x], sharpness={"x": 5.0}) != rb.describe(model)
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_the_former_name_of_reflect():
+    with pm.Model() as model:
+        pm.Gamma("b", 0.5, 1)
+    wanted = rb.describe(model, reflect=["b"])
+    assert wanted != rb.describe(model)
+    with pytest.warns(FutureWarning, match=r"barrier=\['b'\] is now called reflect") as warned:
+        assert rb.describe(model, barrier=["b"]) == wanted
+        assert rb.describe(rb.RollbackHMC(model=model, barrier=["b"])) == wanted
+    assert [w.filename for w in warned] == [__file__, __file__]
+
+
+@pytest.mark.parametrize("call", [rb.describe, rb.RollbackHMC])
+def test_an_option_under_both_its_names_is_refused(call):
+    with pm.Model() as model:
+        pm.HalfNormal("b")
+    with (
+        pytest.raises(ValueError, match=r"reflect=\['b'\] and barrier=\['b'\] are the same"),
+        pytest.warns(FutureWarning, match="reflect"),
+    ):
+        call(model=model, reflect=["b"], barrier=["b"])
+
+
 def test_model_without_constraints():
     with pm.Model() as model:
         pm.Normal("x")
@@ -167,6 +226,7 @@ def test_model_without_continuous_variables():
     }
 
 
+@pytest.mark.usefixtures("uncompiled")
 def test_a_step_says_what_it_will_do():
     with pm.Model() as model:
         x = pm.Normal("x", shape=2)
@@ -184,6 +244,7 @@ def test_a_step_says_what_it_will_do():
     )
 
 
+@pytest.mark.usefixtures("uncompiled")
 def test_a_step_of_many_variables_names_some():
     with pm.Model() as model:
         for i in range(9):

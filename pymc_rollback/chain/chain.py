@@ -12,7 +12,7 @@ from pymc_rollback.chain.start import Start
 from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Warmup, WarmupState, wall_lengths
 from pymc_rollback.kernels.native import address_of_generator
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
-from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_points, read_point
+from pymc_rollback.kernels.state import POSITION, SLOPE, Point, System, new_points, read_point
 from pymc_rollback.kernels.stats import Outcome, as_outcome
 from pymc_rollback.kernels.trajectory import (
     doubling_trajectory,
@@ -46,7 +46,7 @@ class Draw(NamedTuple):
     Attributes
     ----------
     point, last
-        The draw, and where a trajectory that diverged did so; see :func:`layout.read_point`.
+        The draw, and where a trajectory that diverged did so, as the kernels have them.
     outcome
         What happened along the trajectory.
     gradients
@@ -61,6 +61,16 @@ class Draw(NamedTuple):
     gradients: int
     step_size: float
     system: System
+
+    @property
+    def here(self) -> Point:
+        """The draw: its position, and the log density and its gradient there."""
+        return read_point(self.point)
+
+    @property
+    def diverged_at(self) -> Point:
+        """The point at which the trajectory diverged, if it did."""
+        return read_point(self.last)
 
 
 @dataclass_state
@@ -220,7 +230,7 @@ class Chain(WithSamplingState):
         self, functions: Compiled, draw: Draw, given: Given, rng: np.random.Generator
     ) -> None:
         """Tune by what a draw has shown."""
-        position, _, slope = read_point(draw.point)
+        position, _, slope = draw.here
         outside = 1.0 - draw.outcome.inside
         rates = draw.outcome.acceptance_rate, outside, draw.outcome.steps
         if self.warmup.update(position, -slope, *rates):

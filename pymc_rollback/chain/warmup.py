@@ -97,11 +97,11 @@ class Warmup(WithSamplingState):
     variances
         Diagonal of the inverse mass matrix.
     covariance, root
-        For a dense metric the whole of it, and a root of its inverse; else empty.
+        The inverse mass matrix of a dense metric, and a root of the mass matrix; else empty.
     pull
         Slope of the potential that is followed exactly while a coordinate drifts.
     autocorrelation
-        That of successive draws in the last window, averaged over the coordinates.
+        Autocorrelation of successive draws in the last window, averaged over the coordinates.
     recent
         Acceptance rate, share inside and number of steps of the last trajectories, on average.
     """
@@ -146,7 +146,7 @@ class Warmup(WithSamplingState):
         return float(min(self.step_adapt.current(tune), self._longest()))
 
     def _longest(self) -> float:
-        """No limit before the metric knows the scale."""
+        """Longest step size; there is no limit before the metric knows the scale of the draws."""
         scaled = self.window_end > FIRST_WINDOW or not self.options.tunes_metric
         return MOST_STEP if scaled else np.inf
 
@@ -214,7 +214,7 @@ class Warmup(WithSamplingState):
         return self.iteration == self.window_end
 
     def _tune_steepness(self, outside: float) -> None:
-        """Steeper where more than the wanted share of states was outside."""
+        """Make barriers steeper where more than the wanted share of states was outside."""
         rate = 2.0 / (10.0 + self.iteration) ** 0.6
         low, _, high = np.log(STEEPNESS)
         moved = self.log_steepness + rate * min(outside / OUTSIDE - 1.0, 1.0)
@@ -249,7 +249,7 @@ class Warmup(WithSamplingState):
         self._open_window(self.center)
 
     def _pool(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """Variance; for coordinates that exchange places that of all of them together."""
+        """Variances, in which coordinates that exchange places share that of all their values."""
         pooled = variance.copy()
         for start, length, _ in self.runs:
             run = slice(start, start + length)
@@ -257,7 +257,7 @@ class Warmup(WithSamplingState):
         return pooled
 
     def _share(self, pull: np.ndarray) -> np.ndarray:
-        """Pull; for coordinates that exchange places one for all of them."""
+        """Pulls, of which coordinates that exchange places share the mean."""
         shared = pull.copy()
         for start, length, _ in self.runs:
             run = slice(start, start + length)
@@ -326,10 +326,11 @@ class Warmup(WithSamplingState):
 
 
 def _guess_variance(position: np.ndarray, slope: np.ndarray, has_barriers: bool) -> np.ndarray:
-    """Variance from that of few draws and of the slopes there, which knows of places not yet seen.
+    """Guess a variance from few draws and the slopes there, which tell of places not yet seen.
 
-    For a normal density it is right from the first draws on, however slowly they spread, or far
-    they come. But slopes know nothing of barriers: with these it stays below the variance.
+    The guess is right for a normal density, from the first draws on, however slowly they spread, or
+    far they come. Slopes know nothing of barriers: where there are any, the guess stays below the
+    variance of the draws.
     """
     with np.errstate(all="ignore"):
         guess = np.sqrt(position / slope)
@@ -346,8 +347,8 @@ def wall_lengths(
 ) -> np.ndarray:
     """Lengths of the rows' gradients near each row's wall.
 
-    A gradient that is constant is taken where the chain is. Else that of several points around
-    is taken at which the wall is nearest, by the row's slack over its length.
+    Where all rows are affine, taken at the chain's position. Else, for each row, at the one of
+    several points around at which its wall is nearest, by its slack over the gradient's length.
     """
     spread, rows = np.sqrt(warmup.variances), geometry.barrier_rows
     best = np.full(rows, np.inf)

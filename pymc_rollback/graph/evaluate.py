@@ -47,8 +47,8 @@ def interpreted(
 ) -> Callable[..., np.ndarray | list[np.ndarray]]:
     """A function that is called rarely: quick to compile rather than to run.
 
-    In PyTensor's default mode (None) it is the other way round. Where a parameter of a
-    distribution is invalid, its log density is ``-inf``, as PyMC has it.
+    In PyTensor's default mode (None) it is quick to run rather than to compile. Where a parameter
+    of a distribution is invalid, its log density is ``-inf``, as PyMC has it.
     """
     with _without_compiler() if mode is not None else nullcontext():
         function = pymc_compile(inputs, outputs, mode=mode, on_unused_input="ignore")

@@ -56,7 +56,7 @@ def is_data(expression: Variable) -> bool:
 
 
 def is_scalar_op(expression: Variable, *kinds: type) -> bool:
-    """Whether an expression is the result of an elementwise Op of these kinds."""
+    """Whether an expression is the result of an elementwise Op of one of some kinds."""
     node = expression.owner
     return (
         node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, kinds)
@@ -64,7 +64,7 @@ def is_scalar_op(expression: Variable, *kinds: type) -> bool:
 
 
 def is_op(expression: Variable, *kinds: type) -> bool:
-    """Whether an expression is the result of an Op of these kinds."""
+    """Whether an expression is the result of an Op of one of some kinds."""
     return expression.owner is not None and isinstance(expression.owner.op, kinds)
 
 

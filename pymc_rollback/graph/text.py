@@ -1,4 +1,6 @@
-"""Expressions of a model as a person would write them."""
+"""Expressions of a model, and values that a user gave, as a person would write them."""
+
+import inspect
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -24,10 +26,28 @@ _INFIX = {
 }
 _ATOM = 9
 
+LONGEST = 60
+"""Characters of a value in a message."""
+
 
 def readable(expression: Variable) -> str:
     """Write an expression with the names of the model's variables, without its plumbing."""
     return _write(expression)[0]
+
+
+def shown(value: object) -> str:
+    """Write a value in a message: short, and without an address in memory."""
+    if isinstance(value, Variable):
+        return readable(value)
+    if inspect.isroutine(value):
+        return f"the function {value.__name__}"
+    if isinstance(value, list | tuple) and any(isinstance(x, Variable) for x in value):
+        return f"[{', '.join(map(shown, value))}]"
+    text = repr(value)
+    if " at 0x" in text:
+        return f"<{type(value).__name__}>"
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _write(expression: Variable) -> tuple[str, int]:

@@ -14,8 +14,8 @@ def cached(kernel: Callable) -> Dispatcher:
     """Jit a kernel, and keep it in Numba's cache, if there can be one.
 
     Numba looks for a directory to write to as soon as it meets the function. What it keeps there is
-    valid as long as the sources of all kernels are the same; by itself it would look at the file of
-    the one function only, and go on with what others were when it was compiled.
+    valid until the source of any kernel changes. By itself Numba would look at the file of the one
+    function only, and go on with old versions of the functions that it calls.
     """
     try:
         dispatcher = njit(cache=True, error_model="numpy")(kernel)

@@ -28,8 +28,8 @@ compiled anew.
 WALLS = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 3)))
 """``walls((position, others, sharpness)) -> (answer,)``: gradient, energy, log weight, slack.
 
-The energy is that of the boundary, the log weight that with which the position may be selected,
-the slack its smallest.
+The gradient and the value of the boundary energy, the log weight with which a position may be
+selected, and the smallest of the slacks there.
 """
 
 
@@ -43,7 +43,7 @@ def address_of(function: Dispatcher, kind: types.FunctionType) -> int:
 
 
 def function_at(kind: types.FunctionType) -> Callable:
-    """Make the opposite of :func:`address_of`, for kernels."""
+    """Make a function, for kernels, from an address to the function whose machine code is there."""
 
     @intrinsic
     def at(typing_context, address):
@@ -87,7 +87,7 @@ def generator_at(typing_context, address):
 
 
 def address_of_generator(rng: np.random.Generator) -> int:
-    """Where the bit generator of a generator is; valid as long as the latter lives."""
+    """Where a generator has its bit generator; valid as long as the generator lives."""
     return rng.bit_generator.ctypes.bit_generator.value
 
 

@@ -23,7 +23,7 @@ BEYOND = 3
 """Columns of a state besides the coordinates: what model and walls say besides their gradients."""
 
 LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
-"""Places in the row of the slope, and three in that of the push."""
+"""Columns after the coordinates: the first in the row SLOPE, the other three in the row PUSH."""
 
 INVERSE_MASS, LOWER, UPPER, PULL, PLANAR = range(5)
 """Rows of what is fixed for each coordinate."""
@@ -49,7 +49,8 @@ class System(NamedTuple):
         Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
     turns
         How a velocity, the rates of all slacks and a momentum change, by twice the rate of a slack,
-        at its plane: rows of ``A M^-1``, ``A M^-1 A^T`` and ``A`` over the second one's diagonal.
+        at its plane: rows of ``A M^-1``, ``A M^-1 A^T`` and ``A``, over the diagonal of
+        ``A M^-1 A^T``.
     dense, root
         For a dense metric the inverse mass matrix and a root ``C`` of its inverse (``p = C z``);
         else of size zero.

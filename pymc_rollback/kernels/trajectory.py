@@ -86,10 +86,11 @@ def _keep(state, point):
 
 @inlined
 def _has_diverged(energy, lowest, highest, reference):
-    """Whether energies spread too far, which is the same from any state that may be a draw.
+    """Whether the energies of a trajectory spread too far, from the lowest to the highest.
 
-    Only where the start is far above the lowest energy, as it may be before a chain has arrived,
-    is the rise judged from there.
+    Any state that may be a draw would give this verdict, had the trajectory started there. Only
+    where the start is far above the lowest energy, as it may be before a chain has arrived, is the
+    rise judged from the start.
     """
     base = reference if reference - lowest > FAR_START else lowest
     return not (highest - base < MOST_ENERGY_ERROR) or not np.isfinite(energy)
@@ -111,8 +112,9 @@ def endpoint_trajectory(
 ):
     """The paper's sampler: ``n_steps`` leapfrog steps, then accept or reject the end point.
 
-    A trajectory has diverged where its energy is too far above both its ends, which is the same
-    from either end; one that is twice as far above its start has, or would be rejected.
+    A trajectory has diverged where its energy is too far above both its ends, a verdict that does
+    not depend on which end is the start. One that rises twice as far above its start is given up
+    early: it has diverged, or its end point would be rejected.
 
     Parameters
     ----------
@@ -241,10 +243,10 @@ def _joins_turn(first, left_last, right_first, last, forward):
 def _subtrees_turn(state, leaf, firsts, lasts, forward):
     """Whether any of the balanced subtrees that a leaf ends has turned; keeps what later ones need.
 
-    Of each subtree the same is asked as of the whole tree, or the tree would not be built from
-    all of its states alike. ``firsts`` has the first leaves of the subtrees that are not yet
-    complete, each the first of several perhaps, so that the one of 2^k leaves that ends at a leaf
-    is the k-th from the end; ``lasts[k]`` the last leaf of the latest left half of 2^k leaves.
+    Each subtree is judged by the rule for the whole tree, or the tree would not be built from all
+    of its states alike. ``firsts`` has the first leaves of the subtrees that are not yet complete,
+    each the first of several perhaps, so that the one of 2^k leaves that ends at a leaf is the k-th
+    from the end; ``lasts[k]`` the last leaf of the latest left half of 2^k leaves.
     """
     ended, newest = _ended(leaf), _ones(leaf >> 1)
     if ended == 0:

@@ -32,7 +32,7 @@ def require_data(
     data
         Its data, if it is observed.
     among
-        A mask of the data that are concerned; the others are missing.
+        A mask of the data: True for the observed values, False for the missing ones.
     """
     met = np.asarray(_value(condition), dtype=bool)
     if among is not None:
@@ -61,7 +61,7 @@ def _value(expression: Variable) -> np.ndarray:
 
 
 def _places(name: str, data: np.ndarray, bad: np.ndarray, shape: tuple[int, ...]) -> Iterator[str]:
-    """The data at which a condition fails; a row or all of them where it is about these."""
+    """The data at which a condition fails: numbers, rows or all data, as the condition is about."""
     if data.shape[: len(shape)] != shape:
         return
     for index in bad[:MOST_SHOWN]:

@@ -1,4 +1,4 @@
-"""What a user may give, by kind. A refusal names the option, its value and what to give instead."""
+"""What a user may give in a constraint. A refusal names it, its value and what to give instead."""
 
 import inspect
 from collections.abc import Mapping
@@ -9,30 +9,12 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.graph.text import readable
+from pymc_rollback.graph.text import readable, shown
 from pymc_rollback.region.constraint import RegionError
-
-LONGEST = 60
-"""Characters of a value in a message."""
-
-
-def shown(value: object) -> str:
-    """Write a value in a message: short, and without an address in memory."""
-    if isinstance(value, Variable):
-        return readable(value)
-    if inspect.isroutine(value):
-        return f"the function {value.__name__}"
-    if isinstance(value, list | tuple) and any(isinstance(x, Variable) for x in value):
-        return f"[{', '.join(map(shown, value))}]"
-    text = repr(value)
-    if " at 0x" in text:
-        return f"<{type(value).__name__}>"
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def require_model(model: object) -> pm.Model:
-    """The model that was given, or that of the context."""
+    """The model that was given, or the context's."""
     if model is None:
         try:
             return pm.modelcontext(None)

@@ -7,8 +7,8 @@ import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.graph.forms import constant_value
-from pymc_rollback.graph.text import readable
-from pymc_rollback.region.arguments import as_expression, shown
+from pymc_rollback.graph.text import readable, shown
+from pymc_rollback.region.arguments import as_expression
 from pymc_rollback.region.constraint import RegionError
 
 

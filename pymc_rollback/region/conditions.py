@@ -32,8 +32,8 @@ class UnreadableError(ValueError):
 class Inequality(NamedTuple):
     """One inequality ``slack > 0``, elementwise.
 
-    How a person would write it, the condition that it comes from, and what a log density falls to
-    where it fails.
+    With the slack: the inequality as a person would write it, the condition that it comes from, and
+    what a log density falls to where the condition fails.
     """
 
     slack: TensorVariable
@@ -199,7 +199,7 @@ def _difference(
 
 
 def _defined_slack(comparison: Variable) -> TensorVariable:
-    """Slack of a comparison; beyond its natural domain, the (negative) slack of that."""
+    """Slack of a comparison; beyond its natural domain, the (negative) slack of the domain."""
     slack = _difference(comparison, *without_functions(*comparison.owner.inputs))
     arguments = natural_domain(slack)
     if not arguments:

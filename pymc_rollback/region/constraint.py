@@ -149,14 +149,14 @@ class Region:
     def smooth_logp(self) -> TensorVariable:
         """Log density with the indicators and support switches taken out.
 
-        It is the hard one inside the region, and goes on smoothly beyond it.
+        Equal to :meth:`hard_logp` inside the region, it goes on smoothly beyond.
         """
         return self.space({}).smooth_logp
 
     def space(self, transforms: Mapping[str, Transform | None]) -> ValueSpace:
-        """Values under given transforms of some variables, by name; the same for the same ones.
+        """Value variables under given transforms of some variables, by name.
 
-        Their log density takes long to write down.
+        Made once for each choice of transforms, as their log density takes long to write down.
         """
         given = {self.model[name]: transform for name, transform in transforms.items()}
         own = self.model.rvs_to_transforms
@@ -202,7 +202,7 @@ def _without_endless(slack: TensorVariable) -> TensorVariable:
 
 
 def with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
-    """Put data in place of observed variables; free ones that depend on these stay themselves."""
+    """Put data in place of observed variables, but not into free variables that depend on them."""
     inputs = value_ancestors(slack, blockers=model.free_RVs)
     data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs if rv in inputs}
     if not data:

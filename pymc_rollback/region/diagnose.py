@@ -85,7 +85,7 @@ def _cause(model: pm.Model, support: Support, start: np.ndarray) -> str:
 
 
 def _parameters(rv: TensorVariable) -> Sequence[TensorVariable]:
-    """Parameters of a distribution, without the generator and the size where these are known."""
+    """Parameters of a distribution, without its generator and size where it tells them apart."""
     node = rv.owner
     if isinstance(node.op, RandomVariable):
         return node.op.dist_params(node)
@@ -108,7 +108,8 @@ def _has_infinite_elements(support: Support, start: np.ndarray) -> bool:
 def _overflowing(rv: TensorVariable) -> list[TensorVariable]:
     """Whole parameters in whose type the start is outside, or the log density is another one.
 
-    The log density is compared with that of floats, by its difference between two points.
+    The log density with whole parameters is compared with the one with floats, by their differences
+    between two points.
     """
     node = rv.owner
     if not isinstance(node.op, RandomVariable) or not all(map(is_data, _parameters(rv))):
@@ -224,7 +225,7 @@ def _values(
     shape: tuple[int, ...] = (),
     index: tuple[int, ...] = (),
 ) -> str:
-    """What variables are at a point, in words; of those of one shape, an element alone."""
+    """What variables are at a point, in words; one element of each that has a given shape."""
     rvs = rvs[:MOST_SHOWN]
     if not rvs:
         return ""

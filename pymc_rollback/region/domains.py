@@ -44,8 +44,8 @@ _INVERSES = {scalar.Log: pt.exp, scalar.Log1p: pt.expm1, scalar.Sqrt: pt.sqr}
 def natural_domain(expression: Variable) -> list[TensorVariable]:
     """Arguments that must be positive for an expression to have a finite value.
 
-    Their shapes fit that of the expression. Those that are positive by their form are left out, and
-    so are arguments within another one.
+    They broadcast to the shape of the expression. Arguments that are positive by their form are
+    left out, and so are arguments within another one.
     """
     node = expression.owner
     if node is None or is_data(expression) or isinstance(node.op, RandomVariable):

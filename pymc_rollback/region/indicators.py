@@ -197,7 +197,7 @@ def _falls(branch: Variable, other: Variable, scale: float, floor: float) -> boo
 
 
 def _split_log(term: TensorVariable, floor: float) -> Split:
-    """Indicators in ``log(c)``, ``log(switch(c, a, 0))`` and logs of products of these."""
+    """Indicators in ``log(c)``, ``log(switch(c, a, 0))`` and logs of products of such factors."""
     [inner] = term.owner.inputs
     if is_indicator(inner):
         return Split(pt.zeros_like(term), [Indicator(inner)])

@@ -60,9 +60,9 @@ def log_density(
 ) -> TensorVariable:
     """Log density of a variable at a value, given other random variables.
 
-    Where PyMC derives a density, it copies those; plain inputs stand for them meanwhile. Parameters
-    that are made of constants become constants, as they do in the log density of a model: some
-    distributions (Interpolated) ask for their values.
+    Where PyMC derives a density, it copies the given variables; plain inputs stand for them
+    meanwhile. Parameters that are made of constants become constants, as they do in the log density
+    of a model: some distributions (Interpolated) ask for their values.
     """
     parameters = [_folded(x) for x in variable.owner.inputs]
     inputs = set(ancestors(parameters)).intersection(given)

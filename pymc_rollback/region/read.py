@@ -49,7 +49,7 @@ def read_region(
     Parameters
     ----------
     model
-        The model; that of the context if left out.
+        The model; the context's if left out.
     constraints
         Slacks given by hand, by name: ``g`` for a constraint ``g > 0``. One that has the name of
         a Potential or of an observed variable stands for the indicators in it, which are then not
@@ -116,7 +116,7 @@ def constrain(
         elementwise on arrays. A vector or a list of conditions is many constraints. With
         ``between``, the expression that lies between the ends.
     model
-        The model; that of the context if left out.
+        The model; the context's if left out.
     between
         Lower and upper end of an expression: numbers, arrays or expressions. None, or an infinite
         number, is no end.
@@ -212,7 +212,7 @@ def _read_support(model: pm.Model, rv: TensorVariable) -> Support:
 
 
 def _read_likelihood(model: pm.Model, rv: TensorVariable) -> list[Constraint]:
-    """Constraints that the support of an observed or discrete variable puts on the others."""
+    """Constraints on continuous variables from the support of an observed or discrete one."""
     observed = rv in model.observed_RVs
     kind = "Observed variable" if observed else "Variable"
     data = model.rvs_to_values[rv] if observed else rv
@@ -285,7 +285,7 @@ def _refuse_minibatch(name: str, terms: Sequence[Variable]) -> None:
 
 
 def _data_decide(model: pm.Model, row: Inequality) -> bool:
-    """Whether a condition on the free variables holds by the present data, whatever these are."""
+    """Whether the present data decide a condition, whatever the free variables in it are."""
     return involves_continuous(model, row.condition) and not free_inputs(model, row.slack)
 
 

@@ -92,11 +92,11 @@ class Support:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether elements of an order have the same bounds, so that they can exchange places."""
+        """Whether all elements of an order share their bounds, so that they can exchange places."""
         return self.order is not None and all(map(_is_shared, (self.lower, self.upper)))
 
     def within(self, sign: int, bound: TensorVariable) -> "Support":
-        """The same support, with a further lower (+1) or upper (-1) bound."""
+        """Cut the support by a further lower (sign +1) or upper (sign -1) bound."""
         if sign > 0:
             return replace(self, lower=_tightest(pt.maximum, -np.inf, [self.lower, bound]))
         return replace(self, upper=_tightest(pt.minimum, np.inf, [self.upper, bound]))
@@ -204,7 +204,7 @@ def _chained_range(transforms: list[Transform], variable: TensorVariable) -> Ran
 
 
 def _is_shared(bound: TensorVariable | None) -> bool:
-    """Whether a bound is surely the same for all elements along the last axis."""
+    """Whether all elements along the last axis surely share one bound."""
     if bound is None or bound.ndim == 0 or bound.type.broadcastable[-1]:
         return True
     value = constant_value(bound)
@@ -270,7 +270,7 @@ def solve_for(
 ) -> tuple[int | None, TensorVariable | None]:
     """Write a slack as ``sign * value + rest``.
 
-    The sign is None where that cannot be done, the rest where it is zero.
+    The sign is None where the slack has no such form, the rest is None where it is zero.
     """
     if slack is value:
         return 1, None
@@ -336,7 +336,7 @@ def _negative(expression: TensorVariable) -> TensorVariable:
 
 
 def _without_added_axes(bound: TensorVariable) -> TensorVariable:
-    """The same bound without leading axes of length one, so that equal bounds have equal graphs."""
+    """A bound without its leading axes of length one, so that equal bounds have equal graphs."""
     if is_op(bound, DimShuffle) and bound.owner.op.new_order == (
         *("x" for _ in bound.owner.op.augment),
         *range(bound.owner.inputs[0].ndim),

@@ -56,7 +56,7 @@ class ValueSpace:
         }
 
     def __getitem__(self, name: str) -> TensorVariable:
-        """Value variable of a random variable, by the latter's name."""
+        """Value variable of the random variable of a name."""
         return self.values[self.model[name]]
 
     def replace(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
@@ -69,7 +69,8 @@ class ValueSpace:
     def smooth_terms(self) -> dict[str, TensorVariable]:
         """Log density of each variable and Potential, without what is read as a constraint.
 
-        That is every condition on a continuous variable; the others stay.
+        Every condition on a continuous variable is read as a constraint, and taken out. Conditions
+        on discrete variables and on data stay.
         """
         rvs, potentials = self.model.basic_RVs, self.model.potentials
         factors = transformed_conditional_logp(

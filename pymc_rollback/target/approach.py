@@ -12,13 +12,13 @@ from pymc_rollback.graph.evaluate import UNTOUCHED, interpreted
 from pymc_rollback.region.constraint import Region
 
 APPROACH = (1e-4, 1e-8)
-"""Distances from a wall, relative to that of the starting point, at which the slope is compared."""
+"""Shares of the way from a wall to the starting point at which the slope is compared."""
 
 JITTER = (0.0, 0.5, 0.5)
 """Spread in value space of the points from which a wall is approached."""
 
 FURTHER_JITTER = (0.1, 1.0, 1.0, 2.0, 2.0, 2.0, 5.0, 5.0)
-"""Spread of further points, of which one is taken where none of those has a finite density."""
+"""Spread of further points: one of them is taken where no point of JITTER has a finite density."""
 
 MOST_ELEMENTS = 20
 """How many elements of a variable are taken to a wall one at a time."""
@@ -87,7 +87,7 @@ class _Approach:
 
     @cached_property
     def _points(self) -> list[tuple[list, list, list]]:
-        """Points of finite density, each as the variables, their bounds, and the others."""
+        """Points of finite density: the walled variables, their bounds, and all other values."""
         rng = np.random.default_rng(0)
         points, n = [], len(self.names)
         for scale in JITTER + FURTHER_JITTER:

@@ -1,8 +1,8 @@
 """Compile a density: two functions for the kernels, two for PyMC.
 
-PyTensor's Numba mode gives a jitted function of a graph, and caches it. It is a first-class
-function for kernels that are compiled once for all models. Where a graph cannot be compiled so,
-the same kernels call back into Python.
+PyTensor's Numba mode gives a jitted function of a graph, and caches it. The kernels, which are
+compiled once for all models, call it by its address. Where Numba cannot compile a graph, the
+kernels call back into Python.
 """
 
 import ctypes
@@ -58,8 +58,8 @@ class Compiled:
     model, walls
         Functions for the kernels; None where there are no walls.
     enter, leave
-        From the model's values to coordinates and bounds, and back; the latter also gives the
-        difference of the log densities.
+        From the model's values to coordinates and bounds; and from coordinates to the model's
+        values, and the model's log density less the one that is sampled.
     interrupt
         Where an exception of a callback waits.
     data
@@ -78,7 +78,7 @@ class Compiled:
 
     @cached_property
     def addresses(self) -> tuple[int, int]:
-        """Of the model and of the walls, for the kernels; zero for walls that there are not."""
+        """Addresses of the functions of model and walls; zero where there are no walls."""
         walls = 0 if self.walls is None else address_of(self.walls, WALLS)
         return address_of(self.model, MODEL), walls
 
@@ -189,7 +189,7 @@ def _is_of_the_user(error: Exception) -> bool:
 def _with_one_argument(function: Dispatcher, count: int) -> Dispatcher:
     """Compile a function for all its inputs as one tuple.
 
-    So PyTensor makes what it can cache; other functions take their inputs one by one.
+    Functions that PyTensor can cache take a tuple already; all others take their inputs one by one.
     """
     if not function.py_func.__code__.co_flags & inspect.CO_VARARGS:
         separate = function

@@ -1,8 +1,8 @@
 """The model and its walls over one raveled vector, as graphs.
 
 The vector holds the *coordinates* of the sampled variables: images ``y`` of mirrored variables,
-transformed values of those that keep a transform, and the others as they are. Variables that other
-step methods sample enter as a second vector, not as constants.
+transformed values of variables that keep a transform, and all other variables as they are.
+Variables that other step methods sample enter as a second vector, not as constants.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from pymc_rollback.target.mirror import fold, image_energy, within_reach
 from pymc_rollback.target.plan import Plan
 
 LEAST_SHARPNESS = 8.0
-"""Sharpness times width of two bounds that move with other variables and are given none."""
+"""Sharpness times width of two bounds that move with other variables, if no sharpness is given."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,8 @@ class Density:
     def leave(self) -> list[TensorVariable]:
         """The model's own values, of the coordinates, and its hard log density less the smooth one.
 
-        The latter is what the transforms differ by; outside the region it is minus infinity.
+        The log densities differ by the Jacobians of the transforms, and outside the region by minus
+        infinity.
         """
         rvs = [self.model[name] for name in self.plan.names]
         own = self.model.rvs_to_transforms

@@ -3,8 +3,8 @@
 A bounded variable is sampled as it is, and reflected, where the joint log density stays finite,
 with a finite slope, up to its wall. Where it does not (a ``Gamma(0.5)``, a scale under a Normal),
 or where two walls move with other variables and may come as close as they like, the variable keeps
-a PyMC transform and is sampled in the same trajectory. Affine constraints reflect; the others, and
-what is given a sharpness, have a barrier.
+a PyMC transform, and is sampled in one trajectory with all variables. Affine constraints reflect;
+constraints that are not affine, and all that are given a sharpness, have a barrier.
 """
 
 from collections.abc import Collection, Mapping
@@ -128,7 +128,7 @@ class Plan:
     def planes(self) -> list[Constraint]:
         """Affine constraints at which trajectories are reflected, as they are at bounds.
 
-        Only of coordinates that are the variables themselves, and of nothing that may change
+        Only constraints on variables that are their own coordinates, and on nothing that may change
         between two draws: other steps' variables, data.
         """
         ordered = {name for name, support in self.walled.items() if support.order is not None}
@@ -170,7 +170,8 @@ class Plan:
     def moves(self, expression: TensorVariable) -> bool:
         """Whether an expression changes along a trajectory.
 
-        With our variables, or with another step's that is transformed between bounds that move.
+        Either with a sampled variable, or with another step's variable whose transform has bounds
+        that depend on a sampled one.
         """
         model = self.region.model
         for x in free_inputs(model, expression):
@@ -200,7 +201,8 @@ class Plan:
     def _open(self) -> set[str]:
         """Bounds and orders of sampled variables that their coordinates do not see to.
 
-        Those that a transform does not imply, and orders of elements that cannot exchange places.
+        Bounds and orders that a transform does not imply, and orders of elements that cannot
+        exchange places.
         """
         supports = self.region.supports
         parts = {n: left_open(self.transforms[n], supports[n]) for n in self.transformed}
@@ -288,7 +290,7 @@ def transform_of(support: Support) -> Transform | None:
 
 
 def _action(support: Support) -> str:
-    """Elements of an order exchange places only if they have the same bounds."""
+    """Sort an order whose elements share their bounds; reflect any other walled variable."""
     return "sort" if support.exchangeable else "reflect"
 
 

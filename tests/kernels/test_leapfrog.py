@@ -338,14 +338,14 @@ def test_a_divergence_keeps_the_draw(kernel, model, step_size):
     assert np.mean(diverging) > 0.5
     assert np.array_equal(positions[diverging], before[diverging])
     ended = [outcome for outcome in outcomes if outcome.diverging]
-    assert all(o.steps < 40 and not o.moved and o.energy_error == 0 for o in ended)
+    assert all(o.steps < 40 and not o.accepted and o.energy_error == 0 for o in ended)
 
 
 def test_a_fall_of_the_energy_is_no_divergence():
     """From far outside a long step gains thousands: it is taken, and never back."""
     fixed = system(inverse_mass=[1.0])
     positions, [down] = draws(endpoint_trajectory, normal, nowhere, fixed, [200.0, 0.0], 1.5, 1, 1)
-    assert down.moved and not down.diverging and down.energy_error < -1000
+    assert down.accepted and not down.diverging and down.energy_error < -1000
     assert abs(positions[0, 0]) < 100
 
 

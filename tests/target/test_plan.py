@@ -1,4 +1,4 @@
-"""Barrier or transform, by the joint density at the wall."""
+"""Reflect or transform, by the joint density at the wall."""
 
 import numpy as np
 import pymc as pm
@@ -7,7 +7,10 @@ import pytest
 from pymc.distributions import transforms
 
 import pymc_rollback as rb
+from pymc_rollback.prepare import read_plan, spread_sharpness
 from pymc_rollback.target import approach
+from pymc_rollback.target.density import Density
+from pymc_rollback.target.geometry import Geometry
 from pymc_rollback.target.plan import choose_treatments
 
 
@@ -54,14 +57,14 @@ def test_one_singular_element_is_enough():
     assert action("x", model) == "transform"
 
 
-def test_singular_only_in_a_corner_gets_a_barrier():
+def test_singular_only_in_a_corner_reflects():
     with pm.Model() as model:
         x = pm.HalfNormal("x", shape=5)
         pm.Normal("y", 0, x.sum(), observed=[1.0, 2.0])
     assert action("x", model) == "reflect"
 
 
-def test_steep_but_finite_gets_a_barrier():
+def test_steep_but_finite_reflects():
     with pm.Model() as model:
         x = pm.HalfNormal("x")
         pm.Normal("y", x, 1e-3, observed=[-3.0])
@@ -79,7 +82,7 @@ def test_order_is_sorted_unless_a_tie_has_no_density():
 
 
 def test_two_walls_that_move_keep_their_transform():
-    """Under it the density no longer depends on the parent, which can then have a barrier."""
+    """Under it the density no longer depends on the parent, which can then reflect."""
     with pm.Model() as model:
         parent = pm.HalfNormal("parent")
         pm.Uniform("child", 0, parent)
@@ -150,3 +153,24 @@ def test_discrete_vectors_beside_a_wall():
         rate = pm.HalfNormal("rate")
         pm.Normal("y", count.sum() * rate, 1, observed=3.0)
     assert action("rate", model) == "reflect"
+
+
+def test_a_constraint_belongs_to_its_potential_whatever_its_name():
+    """The sharpness of ``v`` is that of its own bounds only."""
+    with pm.Model() as model:
+        v = pm.HalfNormal("v")
+        x = pm.Normal("x", shape=2)
+        rb.constrain("v.plane", x.sum() < 3)
+        rb.constrain("v.max", v**2 + x[0] < 3)
+    given = {"v": 5.0}
+    plan = read_plan(model, model.value_vars, sharpness=given)
+    owners = {c.name: c.owner for c in plan.region}
+    assert owners == {"v.lower": "v", "v.plane": "v.plane", "v.max": "v.max"}
+    assert {name: plan.wall(plan.region[name]) for name in owners} == {
+        "v.lower": "barrier",
+        "v.plane": "reflects",
+        "v.max": "barrier",
+    }
+    sharpness = spread_sharpness(given, Geometry(Density(plan, plan.region.start)))
+    # of v, of both elements of x, which has no bounds, and of v.max, which is tuned
+    np.testing.assert_equal(sharpness, [5.0, 0.0, 0.0, np.nan])
