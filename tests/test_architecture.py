@@ -113,7 +113,7 @@ def test_the_map_is_that_of_the_package():
 def test_the_map_shows_a_new_module_and_a_new_arrow():
     picture = draw_map(SOURCES)
     assert "newcomer" in draw_map(with_line("chain.newcomer", ""))
-    more = draw_map(with_line("progress", "import pymc_rollback.kernels.run"))
+    more = draw_map(with_line("graph.text", "import pymc_rollback.kernels.run"))
     assert more.count('class="arrow"') == picture.count('class="arrow"') + 1
 
 
