@@ -11,8 +11,6 @@ import pytensor
 from pymc.exceptions import SamplingError
 from pymc.logprob.utils import ParameterValueError
 from pytensor.compile.mode import Mode
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.variable import TensorVariable
 
 import pymc_rollback as rb
 from fuzz.models import build
@@ -28,6 +26,9 @@ ROUNDING = 1e-8
 
 EDGE = 1e-12
 """Slacks of points that rounding puts on either side of a wall."""
+
+FALL = 30.0
+"""Nats by which a log density falls before it is too small for a number: 1 - p is 0 from 36 on."""
 
 OURS = str(Path(rb.__file__).parent)
 
@@ -97,29 +98,38 @@ class Graphs:
     def compiled(self):
         return interpreted(*self.graphs, mode=None)
 
-    def may_be_zero(self, point):
+    def may_be_zero(self, point, base):
         """Whether the density may be zero inside the region.
 
         Conditions on discrete variables alone are no walls, and neither is that a parameter must be
         valid (the scale of a normal positive): both stay in the density. And a density may be too
-        small for a number, where something in it is too large for one.
+        small for a number: then it has fallen far on the way from a base where it is positive.
         """
         if self.model.discrete_value_vars:
             return True
         try:
-            steps = self.steps(*point)
+            self.raising(*point)
         except ParameterValueError:
             return True
-        return any(np.any(np.isposinf(step)) for step in steps)
+        return self._last(point, base) < self.again(base)[0] - FALL
+
+    def _last(self, point, base):
+        """The last finite log density on the way from a base to a point, by bisection."""
+        near, far, last = 0.0, 1.0, np.inf
+        for _ in range(40):
+            middle = (near + far) / 2
+            way = [x + middle * (y - x) for x, y in zip(base, point, strict=True)]
+            log_density = self.again(way)[0]
+            if np.isfinite(log_density):
+                near, last = middle, log_density
+            else:
+                far = middle
+        return last
 
     @cached_property
-    def steps(self):
-        """All numbers on the way to the outputs."""
-        inputs, outputs = self.graphs
-        known = (x for x in ancestors(outputs) if x.owner and isinstance(x, TensorVariable))
-        steps = [x for x in known if x.dtype.startswith("float")]
+    def raising(self):
         # no rewrites at all: there is one that makes -inf of PyMC's checks
-        return pytensor.function(inputs, steps, mode=Mode("py", None), on_unused_input="ignore")
+        return pytensor.function(*self.graphs, mode=Mode("py", None), on_unused_input="ignore")
 
 
 def _verdict(error, otherwise):
@@ -147,9 +157,9 @@ def check_region(model, seed):
         base, spread = bases[rng.integers(len(bases))], rng.choice(SPREADS)
         point = [_near(x, spread, v.dtype, rng) for x, v in zip(base, values, strict=True)]
         place = _compare(*graphs(point))
-        if place == "disagree" or (place == "zero" and not graphs.may_be_zero(point)):
+        if place == "disagree" or (place == "zero" and not graphs.may_be_zero(point, base)):
             place = _compare(*graphs.again(point))
-        if place == "disagree" or (place == "zero" and not graphs.may_be_zero(point)):
+        if place == "disagree" or (place == "zero" and not graphs.may_be_zero(point, base)):
             hard, smooth, *rows = graphs.again(point)
             least = min((np.min(row) for row in rows), default=np.inf)
             at = ", ".join(f"{v.name}={x.tolist()}" for v, x in zip(values, point, strict=True))
