@@ -20,6 +20,7 @@ test: $(VENV)/.test
 lint: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 bench: $(VENV)/.bench .venv-hopsy/.bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)")
@@ -54,5 +55,5 @@ $(VENV)/.%: setup.cfg pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

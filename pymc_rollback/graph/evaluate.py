@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from typing import overload
 
 import numpy as np
 import pytensor
@@ -38,6 +39,18 @@ def snapshot(expressions: Sequence[Variable]) -> dict[SharedVariable, np.ndarray
 def has_changed(data: Mapping[SharedVariable, np.ndarray]) -> bool:
     """Whether data containers hold something else since a snapshot."""
     return any(not np.array_equal(v.get_value(), x) for v, x in data.items())
+
+
+@overload
+def interpreted(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], mode: Mode | str | None = ...
+) -> Callable[..., list[np.ndarray]]: ...
+
+
+@overload
+def interpreted(
+    inputs: Sequence[Variable], outputs: Variable, mode: Mode | str | None = ...
+) -> Callable[..., np.ndarray]: ...
 
 
 def interpreted(

@@ -153,7 +153,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     if is_scalar_op(condition, *_COMPARISONS):
         arguments = natural_domain(condition)
         if not arguments:
-            return _difference(condition, *node.inputs, holds)
+            return _difference(condition, *node.inputs, holds=holds)
         # where it has no value a comparison fails, and its negation holds
         slack = reduce(pt.minimum, [_defined_slack(condition), *map(_positive_slack, arguments)])
         return slack if holds else -slack
@@ -191,7 +191,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
 
 
 def _difference(
-    condition: Variable, left: Variable, right: Variable, holds: bool = True
+    condition: Variable, left: Variable, right: Variable, *, holds: bool = True
 ) -> TensorVariable:
     greater = (_COMPARISONS[type(condition.owner.op.scalar_op)] > 0) == holds
     left, right = (pt.cast(side, "float64") for side in (left, right))

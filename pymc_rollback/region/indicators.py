@@ -142,7 +142,9 @@ def _split_switch(term: TensorVariable, scale: float, floor: float) -> Split:
         if _falls(branch, other, scale, floor):
             inner = _split(other, scale, floor)
             own = condition if holds else pt.invert(pt.cast(condition, "bool"))
-            level = float(np.max(scale * constant_value(branch)))
+            low = constant_value(branch)
+            assert low is not None  # only a constant falls
+            level = float(np.max(scale * low))
             return Split(_like(inner.finite, term), [Indicator(own, level), *inner.indicators])
     split_yes, split_no = _split(yes, scale, floor), _split(no, scale, floor)
     if not (split_yes.indicators or split_no.indicators):

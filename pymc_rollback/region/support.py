@@ -6,6 +6,7 @@ density, and the range of its value transform (the default one, and the user's).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -139,9 +140,9 @@ def read_support(
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
     unknown = [t for t, r in zip(transforms, ranges, strict=True) if not r.known]
-    lower, upper, joint = ([], [], []) if unknown else _density_bounds(variable, given)
-    lower = _tightest(pt.maximum, -np.inf, [*lower, *(r.lower for r in ranges)])
-    upper = _tightest(pt.minimum, np.inf, [*upper, *(r.upper for r in ranges)])
+    lowers, uppers, joint = ([], [], []) if unknown else _density_bounds(variable, given)
+    lower = _tightest(pt.maximum, -np.inf, [*lowers, *(r.lower for r in ranges)])
+    upper = _tightest(pt.minimum, np.inf, [*uppers, *(r.upper for r in ranges)])
     return Support(
         variable=variable,
         lower=None if unknown else lower,
@@ -178,7 +179,8 @@ def _range(transform: Transform, variable: TensorVariable) -> Range:
     # subclasses of Interval belong to matrix-valued variables, where bounds are not the support
     if type(transform) in (Interval, IntervalTransform):
         bounds = transform.args_fn(*variable.owner.inputs)
-        return Range(*(None if b is None else pt.as_tensor_variable(b) for b in bounds))
+        lower, upper = (None if b is None else pt.as_tensor_variable(b) for b in bounds)
+        return Range(lower, upper)
     if type(transform) is Ordered:
         direction = "ascending" if transform.ascending else "descending"
         return Range(lower=pt.constant(0.0) if transform.positive else None, order=direction)
@@ -244,7 +246,9 @@ def _density_bounds(
         require_data(condition, variable.name)
     moving = {value, *(rv for rv in given if rv.dtype in continuous_types)}
     read = [c for c in conditions if not moving.isdisjoint(value_ancestors(c, given))]
-    lower, upper, joint = [], [], []
+    lower: list[TensorVariable] = []
+    upper: list[TensorVariable] = []
+    joint: list[Inequality] = []
     try:
         rows = [row for condition in read for row in inequalities(condition)]
     except UnreadableError:
@@ -345,19 +349,20 @@ def _without_added_axes(bound: TensorVariable) -> TensorVariable:
     return bound
 
 
-def _tightest(pick: Callable, unbounded: float, bounds: list) -> TensorVariable | None:
+def _tightest(
+    pick: Callable, unbounded: float, bounds: Sequence[TensorVariable | None]
+) -> TensorVariable | None:
     """One bound out of several that may repeat each other."""
-    constants, others = [], []
-    for bound in map(_without_added_axes, filter(lambda b: b is not None, bounds)):
+    constants: list[np.ndarray] = []
+    others: list[TensorVariable] = []
+    for bound in (_without_added_axes(b) for b in bounds if b is not None):
         value = constant_value(bound)
         if value is not None:
             constants.append(np.asarray(value, dtype=float))
         elif not any(equal_computations([bound], [other]) for other in others):
             others.append(bound)
     if constants:
-        value = (np.maximum if unbounded < 0 else np.minimum).reduce(
-            np.broadcast_arrays(*constants)
-        )
+        value = reduce(np.maximum if unbounded < 0 else np.minimum, constants)
         if not np.all(value == unbounded):
             value = (
                 value.flat[0]

@@ -20,6 +20,7 @@ from numba import NumbaPerformanceWarning, njit, types
 from numba.core.dispatcher import Dispatcher
 from pymc.pytensorf import compile as pymc_compile
 from pytensor import config
+from pytensor.compile import Function
 from pytensor.compile.mode import get_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
@@ -123,13 +124,13 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
             ]
         enter = _compile(density.model.value_vars, density.enter(), kwargs)
         leave = _compile(values, density.leave(), kwargs)
-    model, walls = functions if density.plan.has_walls else (*functions, None)
-    return Compiled(model, walls, enter, leave, interrupt, data, calls_back)
+    walls = functions[1] if density.plan.has_walls else None
+    return Compiled(functions[0], walls, enter, leave, interrupt, data, calls_back)
 
 
 def _compile(
     inputs: list[TensorVariable], outputs: list[TensorVariable], kwargs: Mapping[str, Any]
-) -> Callable:
+) -> Function:
     function = pymc_compile(inputs, outputs, on_unused_input="ignore", **kwargs)
     function.trust_input = True
     return function
