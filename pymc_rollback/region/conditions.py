@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
-from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.basic import Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import Join, MakeVector
 from pytensor.tensor.math import All, Any, Prod
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import joined
 from pymc_rollback.graph.forms import (
     constant_value,
     is_data,
@@ -40,11 +41,6 @@ class Inequality(NamedTuple):
     text: str
     condition: TensorVariable
     level: float = -np.inf
-
-
-def joined(node: Apply) -> list[Variable]:
-    """Parts of a Join, whose axis is an input in some versions of PyTensor."""
-    return node.inputs if hasattr(node.op, "axis") else node.inputs[1:]
 
 
 def conjuncts(condition: TensorVariable) -> list[TensorVariable]:

@@ -10,6 +10,7 @@ from pytensor.tensor.basic import Join, MakeVector
 from pytensor.tensor.math import Sum
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import joined
 from pymc_rollback.graph.forms import (
     constant_value,
     is_data,
@@ -18,7 +19,7 @@ from pymc_rollback.graph.forms import (
     is_scalar_op,
     is_switch,
 )
-from pymc_rollback.region.conditions import boolean_test, conjuncts, is_indicator, joined
+from pymc_rollback.region.conditions import boolean_test, conjuncts, is_indicator
 
 NEGLIGIBLE_NATS = 1e5
 """A drop of this many nats is read as a drop to ``-inf``: no data weigh as much."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.censored import CensoredRV
-from pymc.distributions.transforms import Interval, Ordered, _default_transform
+from pymc.distributions.transforms import Interval, LogExpM1, Ordered
 from pymc.logprob.transforms import (
     ChainedTransform,
     IntervalTransform,
@@ -31,6 +31,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import default_transform
 from pymc_rollback.graph.evaluate import interpreted
 from pymc_rollback.graph.forms import constant_value, is_data, is_op, is_scalar_op, value_ancestors
 from pymc_rollback.graph.text import readable
@@ -136,7 +137,7 @@ def read_support(
             f"`{readable(variable)}` is censored, and trajectories never meet the values at its "
             "bounds, which have a probability of their own"
         )
-    default = _default_transform(variable.owner.op, variable)
+    default = default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
     unknown = [t for t, r in zip(transforms, ranges, strict=True) if not r.known]
@@ -172,7 +173,7 @@ def _support_of_part(
 
 def _range(transform: Transform, variable: TensorVariable) -> Range:
     """Read the range of a value transform."""
-    if isinstance(transform, LogTransform):
+    if isinstance(transform, LogTransform) or type(transform) is LogExpM1:
         return Range(lower=pt.constant(0.0))
     if isinstance(transform, LogOddsTransform):
         return Range(pt.constant(0.0), pt.constant(1.0))
@@ -186,8 +187,6 @@ def _range(transform: Transform, variable: TensorVariable) -> Range:
         return Range(lower=pt.constant(0.0) if transform.positive else None, order=direction)
     if isinstance(transform, ChainedTransform):
         return _chained_range(transform.transform_list, variable)
-    if type(transform).__name__ == "LogExpM1":
-        return Range(lower=pt.constant(0.0))
     return Range(known=False)
 
 

@@ -28,6 +28,7 @@ from pytensor.link.numba.linker import NumbaLinker
 from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import jitted
 from pymc_rollback.graph.evaluate import snapshot
 from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 from pymc_rollback.target.density import Density
@@ -157,8 +158,8 @@ def _jit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            function = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn
-            function = _with_one_argument(function, len(inputs))
+            compiled = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"})
+            function = _with_one_argument(jitted(compiled), len(inputs))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
             if _is_of_the_user(error):
