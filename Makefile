@@ -7,15 +7,23 @@
 PYTHON ?= python3
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
+NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest hypothesis zarr
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench trust fuzz paper docs clean
+.PHONY: demo test test-newest lint bench trust fuzz paper docs clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(if $(SLOW),-m "")
+
+# Whether the bounds in setup.cfg can be raised: the fast tests, with the newest releases of today.
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install -qq --no-deps -e .
+	.venv-newest/bin/python -m pip install -qq $(NEWEST)
+	.venv-newest/bin/python -m pytest
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
