@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest hypothesis zarr
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test test-newest lint bench trust fuzz paper docs clean
+.PHONY: demo test test-newest lint bench trust fuzz paper docs wheel clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -49,6 +49,10 @@ $(HTML): $(VENV)/.docs
 build/docs/%.html: docs/%.md
 	$(BIN)/jupytext --quiet --to ipynb --set-kernel python3 --output - $< \
 	| $(BIN)/jupyter-nbconvert --stdin --execute --to html --output-dir build/docs --output $*
+
+# By way of an archive of the sources, so that nothing left in build/ gets into it.
+wheel: $(VENV)/.test
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 # One stamp for each extra.
 $(VENV)/.%: setup.cfg pyproject.toml
