@@ -8,9 +8,10 @@
 PYTHON ?= python3
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
+NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest hypothesis zarr
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
-.PHONY: demo test lint bench trust fuzz paper map docs clean
+.PHONY: demo test test-newest lint bench trust fuzz paper map docs wheel clean
 
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
@@ -18,9 +19,17 @@ demo: $(VENV)/.test
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(if $(SLOW),-m "$(MARKED)")
 
+# Whether the bounds in setup.cfg can be raised: the fast tests, with the newest releases of today.
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install -qq --no-deps -e .
+	.venv-newest/bin/python -m pip install -qq $(NEWEST)
+	.venv-newest/bin/python -m pytest
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 bench: $(VENV)/.bench .venv-hopsy/.bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)")
@@ -45,6 +54,10 @@ build/docs/%.html: docs/%.md
 	$(BIN)/jupytext --quiet --to ipynb --set-kernel python3 --output - $< \
 	| $(BIN)/jupyter-nbconvert --stdin --execute --to html --output-dir build/docs --output $*
 
+# By way of an archive of the sources, so that nothing left in build/ gets into it.
+wheel: $(VENV)/.test
+	$(BIN)/python -m build --no-isolation --outdir dist
+
 # One stamp for each extra.
 $(VENV)/.%: setup.cfg pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
@@ -58,5 +71,5 @@ $(VENV)/.%: setup.cfg pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

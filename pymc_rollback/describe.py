@@ -124,9 +124,9 @@ class Description:
         return Group(*(part for table in tables for part in (table, Text())))
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=get_terminal_size().columns)
-        console.print(self)
-        return console.file.getvalue().rstrip()
+        text = StringIO()
+        Console(file=text, width=get_terminal_size().columns).print(self)
+        return text.getvalue().rstrip()
 
     __repr__ = __str__
 

@@ -98,7 +98,7 @@ class Guard:
         )
 
 
-def _is_close(own: np.ndarray, ours: np.ndarray, size: np.ndarray) -> np.ndarray:
+def _is_close(own: np.ndarray, ours: np.ndarray | float, size: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         return np.isfinite(own) & (np.abs(own - ours) <= ROUNDING * (1 + size))
 

@@ -96,14 +96,15 @@ def check_list_of_names(option: str, names: object) -> None:
 
 def check_positive(option: str, value: object, below: float = np.inf) -> None:
     """Raise unless a value is a number between zero and a limit."""
-    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value < below):
+    # NaN is not below anything
+    if isinstance(value, bool) or not isinstance(value, Real) or value <= 0 or not value < below:
         limit = "" if np.isinf(below) else f" below {below:g}"
         raise ValueError(f"{option}={shown(value)} must be a positive, finite number{limit}.")
 
 
 def check_whole(option: str, value: object) -> None:
     """Raise unless a value is a whole number of at least one."""
-    if isinstance(value, bool) or not (isinstance(value, Integral) and value >= 1):
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{option}={shown(value)} must be a whole number of at least 1.")
 
 

@@ -213,12 +213,12 @@ def _check_names(option: str, names: Collection[str], region: Region) -> None:
 
 def refuse_transforms(plan: Plan) -> None:
     """Raise where a transform cannot hold smoothed draws: some of them lie outside its bounds."""
-    for name in plan.transformed:
+    for name, transform in plan.transforms.items():
         support = plan.region.supports[name]
-        if support.keeps is None:
+        if transform is not None and support.keeps is None:
             raise ValueError(
                 f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
-                f"{support.text}, and its {support.transform.name} transform cannot hold such a "
+                f"{support.text}, and its {transform.name} transform cannot hold such a "
                 "draw. Give it default_transform=None, or remove the transforms with "
                 "pymc.model.transform.conditioning.remove_value_transforms(model)."
             )

@@ -10,6 +10,7 @@ from pymc.util import RandomState
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_rollback.graph.compat import datasets, from_datasets
 from pymc_rollback.region.parts import part_of
 from pymc_rollback.step import RollbackHMC
 
@@ -63,7 +64,7 @@ def sample_prior(
     options = {"progressbar": progressbar, **kwargs}
     with prior:
         sampled = pm.sample(draws, step=RollbackHMC(), random_seed=seeds[0], **options)
-    groups = _groups(sampled)
+    groups = datasets(sampled)
     if model.observed_RVs:
         with model, warnings.catch_warnings():
             # what they do to the parameters is in the draws, and observed variables are not in them
@@ -71,9 +72,9 @@ def sample_prior(
             predicted = pm.sample_posterior_predictive(
                 sampled, random_seed=seeds[1], progressbar=progressbar
             )
-        groups |= _groups(predicted)
+        groups |= datasets(predicted)
     renamed = {GROUPS.get(name, name): group for name, group in groups.items()}
-    return type(sampled).from_dict(renamed) if _is_tree(sampled) else type(sampled)(**renamed)
+    return from_datasets(renamed, like=sampled)
 
 
 def without_likelihood(model: pm.Model, leave_out: Collection[str] = ()) -> pm.Model:
@@ -135,15 +136,3 @@ def _refuse_dependence(kept: Variable, likelihood: set[Variable]) -> None:
             "without the latter. If it is a Potential that is part of the likelihood, name it in "
             "leave_out; else make the observed variable a pm.Data."
         )
-
-
-def _is_tree(draws: Any) -> bool:
-    """Whether draws are a DataTree (PyMC 6), not an InferenceData (PyMC 5)."""
-    return hasattr(draws, "children")
-
-
-def _groups(draws: Any) -> dict:
-    """Datasets by the name of their group."""
-    if _is_tree(draws):
-        return {name: group.to_dataset() for name, group in draws.children.items()}
-    return {name: draws[name] for name in draws.groups()}

@@ -51,7 +51,8 @@ def columns_that_fit(width: int) -> list[TextColumn]:
     """
     if width >= WIDE:
         return [TextColumn(s.text, table_column=Column(s.heading, ratio=1)) for s in STATISTICS]
-    columns, room = [], width - WIDTH_OF_PYMC
+    columns: list[TextColumn] = []
+    room = width - WIDTH_OF_PYMC
     for shown in STATISTICS:
         room -= shown.width + GAP
         if room >= 0 or not columns:

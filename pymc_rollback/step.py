@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pymc as pm
@@ -20,7 +20,7 @@ from pymc_rollback.chain.options import Options
 from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
-from pymc_rollback.kernels.stats import STATISTICS
+from pymc_rollback.kernels.stats import TYPES
 from pymc_rollback.options import (
     check_blocked,
     check_bool,
@@ -72,10 +72,10 @@ class RollbackState(StepMethodState):
     chain: ChainState
 
 
-TYPES = {float: np.float64, int: np.int64, bool: bool}
-"""Types of statistics as other step methods have them: PyMC wants the same in a compound step."""
+NUMPY_TYPES = {float: np.float64, int: np.int64, bool: bool}
+"""Types as other step methods have them: PyMC wants the same in a compound step."""
 
-SHOWN = [statistic for statistic in STATISTICS if statistic.name != "steps"]
+SHOWN = {name: NUMPY_TYPES[kind] for name, kind in TYPES.items() if name != "steps"}
 """Statistics of trajectories that are shown as they are; steps are among the gradients."""
 
 
@@ -133,8 +133,8 @@ class RollbackHMC(BlockedStep):
     default_blocked = True
     _state_class = RollbackState
 
-    stats_dtypes_shapes = {  # noqa: RUF012  PyMC reads it as a class attribute
-        **{s.name: (TYPES[s.kind], []) for s in SHOWN},
+    stats_dtypes_shapes: dict[str, tuple[type, list[int] | None]] = {  # noqa: RUF012  as PyMC's
+        **{name: (kind, []) for name, kind in SHOWN.items()},
         "divergences": (int, []),
         "model_logp": (np.float64, []),
         "n_steps": (np.int64, []),
@@ -245,7 +245,8 @@ class RollbackHMC(BlockedStep):
         self.judged = False
         self.ahead: list[Draw] = []
         self.handed_out: list[np.ndarray] = []
-        self.point = self.given = None
+        self.point: np.ndarray | None = None
+        self.given: Given | None = None
         self._seconds = np.inf
         self.chain = Chain(self.geometry, self.options)
 
@@ -295,16 +296,20 @@ class RollbackHMC(BlockedStep):
         functions = self._functions()
         goes_on = self._was_handed_out(point)
         if not goes_on:
-            self.ahead, self.given = [], self._enter(functions, point)
+            self.point, self.given = self._enter(functions, point)
+            self.ahead = []
+        here, given = self.point, self.given
+        assert here is not None and given is not None  # a chain that goes on has entered
         if not self.ahead:
             # nothing can happen between two draws, and a callback may want to be interrupted
-            self._draw(functions, several=goes_on and not self.tune and not functions.calls_back)
+            several = goes_on and not self.tune and not functions.calls_back
+            self.ahead = self._draw(functions, here, given, several)
         draw = self.ahead.pop(0)
         if not np.isfinite(draw.outcome.energy):
-            self._complain(functions, draw, point)
+            self._complain(functions, draw, given, point)
         self.point = draw.point
         position, smooth_logp, _ = draw.here
-        *values, difference = functions.leave(position, self.given.others)
+        *values, difference = functions.leave(position, given.others)
         if draw.outcome.accepted or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
@@ -314,19 +319,21 @@ class RollbackHMC(BlockedStep):
         stats = {
             **self._stats(draw),
             "model_logp": smooth_logp + float(difference),
-            "warning": self._warning(draw),
+            "warning": self._warning(draw, given),
         }
         self._guard.check(self.iteration, point, stats["model_logp"])
         if self.tune and self.options.tunes:
-            self.chain.learn(functions, draw, self.given, self.rng)
+            self.chain.learn(functions, draw, given, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
         return point, [stats]
 
-    def _complain(self, functions: Compiled, draw: Draw, point: PointType) -> None:
+    def _complain(
+        self, functions: Compiled, draw: Draw, given: Given, point: PointType
+    ) -> NoReturn:
         """Say which term of the log density is not finite."""
-        *values, _ = functions.leave(draw.here.position, self.given.others)
+        *values, _ = functions.leave(draw.here.position, given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
         raise SamplingError(complain(self.geometry.density.model, at))
 
@@ -337,8 +344,8 @@ class RollbackHMC(BlockedStep):
             for v, value in zip(self.vars, self.handed_out, strict=True)
         )
 
-    def _enter(self, functions: Compiled, point: PointType) -> Given:
-        """Take the coordinates from a point; what surrounds them there."""
+    def _enter(self, functions: Compiled, point: PointType) -> tuple[np.ndarray, Given]:
+        """Take the coordinates from a point, and what surrounds them there."""
         geometry = self.geometry
         if self.iteration == 0:
             point = settle(geometry.density.model, point, self.vars)
@@ -349,21 +356,23 @@ class RollbackHMC(BlockedStep):
             position = self.chain.begin(functions, position, given, self.rng, disperse=self.tune)
         elif self.iteration == 0:
             geometry.check_start(point)
-        self.point = self.chain.enter(functions, position, given, self.rng)
-        return given
+        return self.chain.enter(functions, position, given, self.rng), given
 
-    def _draw(self, functions: Compiled, several: bool) -> None:
+    def _draw(
+        self, functions: Compiled, here: np.ndarray, given: Given, several: bool
+    ) -> list[Draw]:
         """Draw once, or several times where that is quick."""
         count = AHEAD if several and self._seconds < AHEAD_SECONDS else 1
         start = time.perf_counter()
-        self.ahead = self.chain.draw(functions, self.point, self.given, self.rng, self.tune, count)
+        draws = self.chain.draw(functions, here, given, self.rng, self.tune, count)
         self._seconds = (time.perf_counter() - start) / count
+        return draws
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
         outcome, options = draw.outcome, self.options
         doubles = options.n_steps is None
         return {
-            **{s.name: getattr(outcome, s.name) for s in SHOWN},
+            **{name: getattr(outcome, name) for name in SHOWN},
             "divergences": self.divergences,
             "n_steps": draw.gradients,
             "step_size": draw.step_size,
@@ -373,11 +382,11 @@ class RollbackHMC(BlockedStep):
             "tune": self.tune,
         }
 
-    def _warning(self, draw: Draw) -> SamplerWarning | None:
+    def _warning(self, draw: Draw, given: Given) -> SamplerWarning | None:
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
             position, _, slope = draw.diverged_at
-            culprit = self.geometry.blame(position, self.given.others, slope)
+            culprit = self.geometry.blame(position, given.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
                 f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "

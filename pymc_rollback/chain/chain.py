@@ -108,7 +108,7 @@ class Chain(WithSamplingState):
         self.warmup = Warmup(options, geometry)
         self.before: list[ChainState] = []
         self.spent = 0
-        self._turned: tuple[np.ndarray, ...] | None = None
+        self._turned: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._moved: tuple[tuple, np.ndarray, np.ndarray] | None = None
 
     def compile_kernels(self) -> None:

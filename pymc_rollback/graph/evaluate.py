@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from importlib.util import find_spec
+from typing import overload
 
 import numpy as np
 import pytensor
@@ -18,6 +18,8 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.link.vm import VMLinker
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.type import TensorType
+
+from pymc_rollback.graph.compat import COMPILES_INNER_GRAPHS
 
 UNTOUCHED = Mode(VMLinker(use_cloop=False, c_thunks=False), OPT_MINIMUM).register(
     # which is among the rewrites that pymc_compile asks for, but only where there are others
@@ -38,6 +40,18 @@ def snapshot(expressions: Sequence[Variable]) -> dict[SharedVariable, np.ndarray
 def has_changed(data: Mapping[SharedVariable, np.ndarray]) -> bool:
     """Whether data containers hold something else since a snapshot."""
     return any(not np.array_equal(v.get_value(), x) for v, x in data.items())
+
+
+@overload
+def interpreted(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], mode: Mode | str | None = ...
+) -> Callable[..., list[np.ndarray]]: ...
+
+
+@overload
+def interpreted(
+    inputs: Sequence[Variable], outputs: Variable, mode: Mode | str | None = ...
+) -> Callable[..., np.ndarray]: ...
 
 
 def interpreted(
@@ -63,7 +77,7 @@ def _without_compiler() -> AbstractContextManager:
     Whatever the mode, PyTensor 3 compiles them to C, node by node, where there is a compiler.
     PyTensor 2 rewrites them as well, and so looks for libraries, which takes the compiler.
     """
-    if find_spec("pytensor.compile.inner_function") is None:
+    if not COMPILES_INNER_GRAPHS:
         return nullcontext()
     _load_c_code()
     return config.change_flags(cxx="")

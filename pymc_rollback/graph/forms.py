@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from pytensor.compile.ops import ViewOp
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs, toposort
@@ -13,7 +14,9 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
 
-SHAPE_OPS = (DimShuffle, Reshape, SpecifyShape, Alloc, CheckAndRaise)
+from pymc_rollback.graph.compat import IfElse
+
+SHAPE_OPS = (DimShuffle, Reshape, SpecifyShape, Alloc, CheckAndRaise, ViewOp)
 """Ops that move or repeat the elements of their first input and do not change them."""
 
 
@@ -68,15 +71,10 @@ def is_op(expression: Variable, *kinds: type) -> bool:
     return expression.owner is not None and isinstance(expression.owner.op, kinds)
 
 
-def op_name(expression: Variable) -> str:
-    """Name of the Op's class, for Ops whose module differs between PyTensor versions."""
-    return "" if expression.owner is None else type(expression.owner.op).__name__
-
-
 def is_switch(term: Variable) -> bool:
     """Whether an expression chooses between two others."""
     return is_scalar_op(term, scalar.Switch) or (
-        op_name(term) == "IfElse" and len(term.owner.outputs) == 1
+        is_op(term, IfElse) and len(term.owner.outputs) == 1
     )
 
 
@@ -84,9 +82,7 @@ def is_identity(expression: Variable) -> bool:
     """Whether an expression has the elements of its first input, moved or repeated at most."""
     node = expression.owner
     return node is not None and (
-        isinstance(node.op, SHAPE_OPS)
-        or op_name(expression) == "ViewOp"
-        or is_scalar_op(expression, scalar.Cast, scalar.Identity)
+        isinstance(node.op, SHAPE_OPS) or is_scalar_op(expression, scalar.Cast, scalar.Identity)
     )
 
 

@@ -3,6 +3,7 @@
 import inspect
 
 import numpy as np
+from pytensor.compile.ops import ViewOp
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import ScalarFromTensor
@@ -64,10 +65,7 @@ def _write(expression: Variable) -> tuple[str, int]:
 def _write_node(expression: Variable) -> tuple[str, int]:
     node = expression.owner
     op = node.op
-    if (
-        isinstance(op, ScalarFromTensor | DimShuffle | Reshape | SpecifyShape)
-        or type(op).__name__ == "ViewOp"
-    ):
+    if isinstance(op, ScalarFromTensor | DimShuffle | Reshape | SpecifyShape | ViewOp):
         return _write(node.inputs[0])
     if isinstance(op, Elemwise):
         return _write_elementwise(op.scalar_op, node.inputs)

@@ -1,6 +1,6 @@
 """What is counted along a trajectory: the one list of statistics."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from pymc_rollback.kernels.native import inlined
 
@@ -8,45 +8,55 @@ SUM, MEAN, GREATEST, LAST = range(4)
 """How the statistics of several trajectories make that of a draw."""
 
 
-class Statistic(NamedTuple):
-    """A number that each trajectory has: its name in ArviZ, its type, how trajectories combine."""
+class Outcome(NamedTuple):
+    """What happened along the trajectories of a draw: names as in ArviZ, types, how to combine.
 
-    name: str
-    kind: type
-    combine: int
+    Attributes
+    ----------
+    acceptance_rate
+        Mean of ``min(1, exp(-error of the dynamics energy))`` over the new states; for the
+        paper's sampler the probability to accept its end point.
+    accepted
+        Whether the draw is another state than the start.
+    diverging
+        Whether a trajectory diverged.
+    energy, energy_error
+        Hard energy of the draw, and by how much it is above the start's.
+    steps
+        Number of leapfrog steps, each a gradient of the model.
+    inside
+        Share of the states inside the region.
+    rollbacks
+        How often trajectories went out and came back.
+    tree_depth
+        How often a trajectory was doubled; zero for one of a given length.
+    """
+
+    acceptance_rate: Annotated[float, MEAN]
+    accepted: Annotated[float, GREATEST]
+    diverging: Annotated[bool, GREATEST]
+    energy: Annotated[float, LAST]
+    energy_error: Annotated[float, LAST]
+    steps: Annotated[int, SUM]
+    inside: Annotated[float, MEAN]
+    rollbacks: Annotated[int, SUM]
+    tree_depth: Annotated[int, GREATEST]
 
 
-STATISTICS = (
-    # mean of min(1, exp(-error of the dynamics energy)) over new states; of the paper's sampler,
-    # that of the end point
-    Statistic("acceptance_rate", float, MEAN),
-    # whether the draw is another state than the start
-    Statistic("accepted", float, GREATEST),
-    Statistic("diverging", bool, GREATEST),
-    # hard energy of the draw, and its difference from that of the start
-    Statistic("energy", float, LAST),
-    Statistic("energy_error", float, LAST),
-    # leapfrog steps, each a gradient of the model
-    Statistic("steps", int, SUM),
-    # share of the states inside the region
-    Statistic("inside", float, MEAN),
-    # how often the trajectory went out and came back
-    Statistic("rollbacks", int, SUM),
-    # how often the trajectory was doubled; zero for one of a given length
-    Statistic("tree_depth", int, GREATEST),
-)
+TYPES = {name: kind.__origin__ for name, kind in Outcome.__annotations__.items()}
+"""The type of each statistic."""
+
+COMBINE = tuple(kind.__metadata__[0] for kind in Outcome.__annotations__.values())
+"""How each statistic combines, in the order of the list."""
+
 ACCEPTANCE_RATE, ACCEPTED, DIVERGING, ENERGY, ENERGY_ERROR, STEPS, INSIDE, ROLLBACKS, TREE_DEPTH = (
-    range(len(STATISTICS))
+    range(len(COMBINE))
 )
-COMBINE = tuple(statistic.combine for statistic in STATISTICS)
-
-Outcome = NamedTuple("Outcome", [(s.name, s.kind) for s in STATISTICS])  # type: ignore[misc]
-"""What happened along the trajectories of a draw: a field for each of the statistics."""
 
 
 def as_outcome(row: list[float]) -> Outcome:
     """The outcome that a row of numbers stands for."""
-    return Outcome(*(s.kind(x) for s, x in zip(STATISTICS, row, strict=True)))
+    return Outcome(*(kind(x) for kind, x in zip(TYPES.values(), row, strict=True)))
 
 
 @inlined

@@ -26,10 +26,10 @@ def between(name: str, expression: object, ends: object) -> TensorVariable:
     """
     form = f"constrain({name!r}, x, between=(lower, upper))"
     owner = f"Constraint {name!r}"
-    expression = as_expression(owner, expression, "expression", form)
-    if expression.dtype == "bool":
+    x = as_expression(owner, expression, "expression", form)
+    if x.dtype == "bool":
         raise RegionError(
-            f"{owner}: `{readable(expression)}` is a condition, which lies between no ends. Give "
+            f"{owner}: `{readable(x)}` is a condition, which lies between no ends. Give "
             f"the expression in it: {form}."
         )
     if not isinstance(ends, tuple | list) or len(ends) != 2:
@@ -42,22 +42,22 @@ def between(name: str, expression: object, ends: object) -> TensorVariable:
         raise RegionError(f"{owner}: between={shown(ends)} has no end. Give one: {form}.")
     _require_room(owner, lower, upper)
     try:
-        sides = [] if lower is None else [pt.gt(expression, lower)]
-        sides += [] if upper is None else [pt.lt(expression, upper)]
+        sides = [] if lower is None else [pt.gt(x, lower)]
+        sides += [] if upper is None else [pt.lt(x, upper)]
         return reduce(pt.and_, sides)
     except ValueError as error:
-        shapes = (v.type.shape for v in (expression, lower, upper) if v is not None)
+        shapes = (v.type.shape for v in (x, lower, upper) if v is not None)
         raise RegionError(
             f"{owner}: the shapes of expression and ends do not match: "
             f"{', '.join(map(str, shapes))}. Give an end for each element, or one for all."
         ) from error
 
 
-def _end(owner: str, end: object, no_end: float, form: str) -> TensorVariable | None:
+def _end(owner: str, given: object, no_end: float, form: str) -> TensorVariable | None:
     """An end as an expression; None where there is none."""
-    if end is None:
+    if given is None:
         return None
-    end = as_expression(owner, end, "end", form)
+    end = as_expression(owner, given, "end", form)
     if end.dtype == "bool":
         raise RegionError(
             f"{owner}: the end `{readable(end)}` is a condition. Give a number or an expression: "
@@ -78,11 +78,11 @@ def _require_room(owner: str, lower: TensorVariable | None, upper: TensorVariabl
     """Raise where ends are constant and the lower one is not below the upper one."""
     if lower is None or upper is None:
         return
-    values = constant_value(lower), constant_value(upper)
-    if any(value is None for value in values):
+    low, high = constant_value(lower), constant_value(upper)
+    if low is None or high is None:
         return
     try:
-        low, high = np.broadcast_arrays(*values)
+        low, high = np.broadcast_arrays(low, high)
     except ValueError:
         return  # the shapes are refused with those of the expression
     crossed = np.flatnonzero(np.ravel(low >= high))

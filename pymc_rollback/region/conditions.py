@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
-from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.basic import Variable
 from pytensor.scalar import basic as scalar
 from pytensor.tensor.basic import Join, MakeVector
 from pytensor.tensor.math import All, Any, Prod
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import joined
 from pymc_rollback.graph.forms import (
     constant_value,
     is_data,
@@ -40,11 +41,6 @@ class Inequality(NamedTuple):
     text: str
     condition: TensorVariable
     level: float = -np.inf
-
-
-def joined(node: Apply) -> list[Variable]:
-    """Parts of a Join, whose axis is an input in some versions of PyTensor."""
-    return node.inputs if hasattr(node.op, "axis") else node.inputs[1:]
 
 
 def conjuncts(condition: TensorVariable) -> list[TensorVariable]:
@@ -153,7 +149,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
     if is_scalar_op(condition, *_COMPARISONS):
         arguments = natural_domain(condition)
         if not arguments:
-            return _difference(condition, *node.inputs, holds)
+            return _difference(condition, *node.inputs, holds=holds)
         # where it has no value a comparison fails, and its negation holds
         slack = reduce(pt.minimum, [_defined_slack(condition), *map(_positive_slack, arguments)])
         return slack if holds else -slack
@@ -191,7 +187,7 @@ def _slack(condition: Variable, holds: bool) -> TensorVariable:
 
 
 def _difference(
-    condition: Variable, left: Variable, right: Variable, holds: bool = True
+    condition: Variable, left: Variable, right: Variable, *, holds: bool = True
 ) -> TensorVariable:
     greater = (_COMPARISONS[type(condition.owner.op.scalar_op)] > 0) == holds
     left, right = (pt.cast(side, "float64") for side in (left, right))

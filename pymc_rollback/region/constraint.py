@@ -192,9 +192,12 @@ def _without_endless(slack: TensorVariable) -> TensorVariable:
     if not is_scalar_op(slack, Sub):
         return slack
     left, right = map(constant_value, slack.owner.inputs)
-    if left is None and right is None:
+    if left is not None:
+        endless = np.isposinf(left)
+    elif right is not None:
+        endless = np.isneginf(right)
+    else:
         return slack
-    endless = np.isneginf(right) if left is None else np.isposinf(left)
     if not np.any(endless) or np.all(endless):
         return slack
     shape = constant_fold(tuple(slack.shape), raise_not_constant=False)

@@ -62,15 +62,15 @@ def check_start(region: Region) -> None:
 
 def _cause(model: pm.Model, support: Support, start: np.ndarray) -> str:
     """Why a variable has no finite start, and what to do."""
-    rv = support.variable
+    rv, transform = support.variable, support.transform
     if (given := model.rvs_to_initial_values.get(rv)) is not None:
         return (
             f"Its initval {_text(given)} is not a finite number inside its support "
             f"{support.text}. Give another one."
         )
-    if _has_infinite_elements(support, start):
+    if transform is not None and _has_infinite_elements(support, start):
         return (
-            f"Its {support.transform.name} transform has no value for an element whose bound is "
+            f"Its {transform.name} transform has no value for an element whose bound is "
             f"infinite, and its support is {support.text}. Give it default_transform=None: "
             "RollbackHMC needs no transform there."
         )

@@ -11,7 +11,6 @@ from pymc.distributions.transforms import (
     Interval,
     Ordered,
     SimplexTransform,
-    _default_transform,
 )
 from pymc.logprob.transforms import LogOddsTransform, LogTransform
 from pytensor.graph.basic import Variable
@@ -22,6 +21,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import default_transform
 from pymc_rollback.graph.forms import constant_value, is_data, is_identity, is_scalar_op
 
 _ARGUMENTS = {
@@ -118,7 +118,7 @@ def _is_positive_variable(variable: Variable) -> bool:
     op, inputs = variable.owner.op, variable.owner.inputs
     if isinstance(op, CAReduce | Subtensor):
         return is_positive(inputs[0])
-    transform = _default_transform(op, variable)
+    transform = default_transform(op, variable)
     if isinstance(transform, LogTransform | LogOddsTransform | SimplexTransform):
         return True
     if type(transform) is Ordered:

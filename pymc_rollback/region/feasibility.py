@@ -233,7 +233,7 @@ def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
     if any(np.any(g[np.isfinite(g)] != 0) for g in gradients):
         return
     # `x - x < 1`: terms that cancel, so that it holds at all points or, as the start finds, at none
-    cancels = constraint.affine and np.ptp(values, axis=0).max() == 0
+    cancels = constraint.affine and np.all(np.ptp(values, axis=0) == 0)
     if not cancels:
         raise RegionError(
             f"Constraint {constraint.name!r}: the gradient of `{constraint.text}` is zero at each "

@@ -10,6 +10,7 @@ from pytensor.tensor.basic import Join, MakeVector
 from pytensor.tensor.math import Sum
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import joined
 from pymc_rollback.graph.forms import (
     constant_value,
     is_data,
@@ -18,7 +19,7 @@ from pymc_rollback.graph.forms import (
     is_scalar_op,
     is_switch,
 )
-from pymc_rollback.region.conditions import boolean_test, conjuncts, is_indicator, joined
+from pymc_rollback.region.conditions import boolean_test, conjuncts, is_indicator
 
 NEGLIGIBLE_NATS = 1e5
 """A drop of this many nats is read as a drop to ``-inf``: no data weigh as much."""
@@ -142,7 +143,9 @@ def _split_switch(term: TensorVariable, scale: float, floor: float) -> Split:
         if _falls(branch, other, scale, floor):
             inner = _split(other, scale, floor)
             own = condition if holds else pt.invert(pt.cast(condition, "bool"))
-            level = float(np.max(scale * constant_value(branch)))
+            low = constant_value(branch)
+            assert low is not None  # only a constant falls
+            level = float(np.max(scale * low))
             return Split(_like(inner.finite, term), [Indicator(own, level), *inner.indicators])
     split_yes, split_no = _split(yes, scale, floor), _split(no, scale, floor)
     if not (split_yes.indicators or split_no.indicators):

@@ -42,7 +42,7 @@ def settle(
         x = np.asarray(point[value.name])
         lost = ~np.isfinite(x)
         if np.any(lost) and model.rvs_to_transforms[model.values_to_rvs[value]] is not None:
-            count = np.sum(lost, axis=-1, keepdims=lost.ndim > 0)
+            count = np.count_nonzero(lost, axis=-1, keepdims=lost.ndim > 0)
             settled[value.name] = np.where(lost, np.log(1 / np.maximum(count, 1)), x)
     return settled
 

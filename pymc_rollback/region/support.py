@@ -6,12 +6,13 @@ density, and the range of its value transform (the default one, and the user's).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.censored import CensoredRV
-from pymc.distributions.transforms import Interval, Ordered, _default_transform
+from pymc.distributions.transforms import Interval, LogExpM1, Ordered
 from pymc.logprob.transforms import (
     ChainedTransform,
     IntervalTransform,
@@ -30,6 +31,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import default_transform
 from pymc_rollback.graph.evaluate import interpreted
 from pymc_rollback.graph.forms import constant_value, is_data, is_op, is_scalar_op, value_ancestors
 from pymc_rollback.graph.text import readable
@@ -135,13 +137,13 @@ def read_support(
             f"`{readable(variable)}` is censored, and trajectories never meet the values at its "
             "bounds, which have a probability of their own"
         )
-    default = _default_transform(variable.owner.op, variable)
+    default = default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
     unknown = [t for t, r in zip(transforms, ranges, strict=True) if not r.known]
-    lower, upper, joint = ([], [], []) if unknown else _density_bounds(variable, given)
-    lower = _tightest(pt.maximum, -np.inf, [*lower, *(r.lower for r in ranges)])
-    upper = _tightest(pt.minimum, np.inf, [*upper, *(r.upper for r in ranges)])
+    lowers, uppers, joint = ([], [], []) if unknown else _density_bounds(variable, given)
+    lower = _tightest(pt.maximum, -np.inf, [*lowers, *(r.lower for r in ranges)])
+    upper = _tightest(pt.minimum, np.inf, [*uppers, *(r.upper for r in ranges)])
     return Support(
         variable=variable,
         lower=None if unknown else lower,
@@ -171,21 +173,20 @@ def _support_of_part(
 
 def _range(transform: Transform, variable: TensorVariable) -> Range:
     """Read the range of a value transform."""
-    if isinstance(transform, LogTransform):
+    if isinstance(transform, LogTransform) or type(transform) is LogExpM1:
         return Range(lower=pt.constant(0.0))
     if isinstance(transform, LogOddsTransform):
         return Range(pt.constant(0.0), pt.constant(1.0))
     # subclasses of Interval belong to matrix-valued variables, where bounds are not the support
     if type(transform) in (Interval, IntervalTransform):
         bounds = transform.args_fn(*variable.owner.inputs)
-        return Range(*(None if b is None else pt.as_tensor_variable(b) for b in bounds))
+        lower, upper = (None if b is None else pt.as_tensor_variable(b) for b in bounds)
+        return Range(lower, upper)
     if type(transform) is Ordered:
         direction = "ascending" if transform.ascending else "descending"
         return Range(lower=pt.constant(0.0) if transform.positive else None, order=direction)
     if isinstance(transform, ChainedTransform):
         return _chained_range(transform.transform_list, variable)
-    if type(transform).__name__ == "LogExpM1":
-        return Range(lower=pt.constant(0.0))
     return Range(known=False)
 
 
@@ -244,7 +245,9 @@ def _density_bounds(
         require_data(condition, variable.name)
     moving = {value, *(rv for rv in given if rv.dtype in continuous_types)}
     read = [c for c in conditions if not moving.isdisjoint(value_ancestors(c, given))]
-    lower, upper, joint = [], [], []
+    lower: list[TensorVariable] = []
+    upper: list[TensorVariable] = []
+    joint: list[Inequality] = []
     try:
         rows = [row for condition in read for row in inequalities(condition)]
     except UnreadableError:
@@ -345,19 +348,20 @@ def _without_added_axes(bound: TensorVariable) -> TensorVariable:
     return bound
 
 
-def _tightest(pick: Callable, unbounded: float, bounds: list) -> TensorVariable | None:
+def _tightest(
+    pick: Callable, unbounded: float, bounds: Sequence[TensorVariable | None]
+) -> TensorVariable | None:
     """One bound out of several that may repeat each other."""
-    constants, others = [], []
-    for bound in map(_without_added_axes, filter(lambda b: b is not None, bounds)):
+    constants: list[np.ndarray] = []
+    others: list[TensorVariable] = []
+    for bound in (_without_added_axes(b) for b in bounds if b is not None):
         value = constant_value(bound)
         if value is not None:
             constants.append(np.asarray(value, dtype=float))
         elif not any(equal_computations([bound], [other]) for other in others):
             others.append(bound)
     if constants:
-        value = (np.maximum if unbounded < 0 else np.minimum).reduce(
-            np.broadcast_arrays(*constants)
-        )
+        value = reduce(np.maximum if unbounded < 0 else np.minimum, constants)
         if not np.all(value == unbounded):
             value = (
                 value.flat[0]

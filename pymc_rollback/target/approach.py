@@ -89,7 +89,8 @@ class _Approach:
     def _points(self) -> list[tuple[list, list, list]]:
         """Points of finite density: the walled variables, their bounds, and all other values."""
         rng = np.random.default_rng(0)
-        points, n = [], len(self.names)
+        points: list[tuple[list, list, list]] = []
+        n = len(self.names)
         for scale in JITTER + FURTHER_JITTER:
             if points and scale in FURTHER_JITTER:
                 break

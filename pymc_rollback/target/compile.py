@@ -20,6 +20,7 @@ from numba import NumbaPerformanceWarning, njit, types
 from numba.core.dispatcher import Dispatcher
 from pymc.pytensorf import compile as pymc_compile
 from pytensor import config
+from pytensor.compile import Function
 from pytensor.compile.mode import get_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
@@ -27,6 +28,7 @@ from pytensor.link.numba.linker import NumbaLinker
 from pytensor.tensor import constant
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import jitted
 from pymc_rollback.graph.evaluate import snapshot
 from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 from pymc_rollback.target.density import Density
@@ -123,13 +125,13 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
             ]
         enter = _compile(density.model.value_vars, density.enter(), kwargs)
         leave = _compile(values, density.leave(), kwargs)
-    model, walls = functions if density.plan.has_walls else (*functions, None)
-    return Compiled(model, walls, enter, leave, interrupt, data, calls_back)
+    walls = functions[1] if density.plan.has_walls else None
+    return Compiled(functions[0], walls, enter, leave, interrupt, data, calls_back)
 
 
 def _compile(
     inputs: list[TensorVariable], outputs: list[TensorVariable], kwargs: Mapping[str, Any]
-) -> Callable:
+) -> Function:
     function = pymc_compile(inputs, outputs, on_unused_input="ignore", **kwargs)
     function.trust_input = True
     return function
@@ -156,8 +158,8 @@ def _jit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            function = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"}).vm.jit_fn
-            function = _with_one_argument(function, len(inputs))
+            compiled = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"})
+            function = _with_one_argument(jitted(compiled), len(inputs))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
             if _is_of_the_user(error):

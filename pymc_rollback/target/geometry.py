@@ -69,7 +69,7 @@ class Geometry:
     def sharp_walls(self) -> list[tuple[tuple[str, ...], slice]]:
         """Places in the sharpness vector, each with the names that stand for it."""
         density, plan = self.density, self.density.plan
-        absorbed = {c.name: c.bound.variable for c in plan.absorbed}
+        absorbed = {c.name: c.bound.variable for c in plan.absorbed if c.bound is not None}
         walls = [
             ((block.name, *(c for c, v in absorbed.items() if v == block.name)), block.span)
             for block, support in density.pairs(plan.mirrored)
@@ -227,7 +227,7 @@ class Geometry:
             if not np.all(np.isfinite(slope[block.span])):
                 return f"a gradient of {block.name!r} that is not finite"
         least = {name: np.min(slack) for name, slack in self.named_slacks(position, others)}
-        worst = min(least, key=least.get, default=None)
+        worst = min(least, key=least.__getitem__, default=None)
         if worst is not None and least[worst] < 0:
             return f"the constraint {worst!r}, with the slack {least[worst]:.3g}"
         steepest = max(blocks, key=lambda b: np.max(np.abs(slope[b.span]), initial=0.0))

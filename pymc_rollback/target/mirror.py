@@ -12,12 +12,13 @@ mean that there is no bound.
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
-Bound = TensorVariable | None
+Bound: TypeAlias = TensorVariable | None
 
 
 def fold(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pymc.distributions.transforms import _default_transform
 from pymc.logprob.transforms import Transform
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.graph.compat import default_transform
 from pymc_rollback.graph.forms import value_ancestors
 from pymc_rollback.region.constraint import Constraint, Region, free_inputs, is_continuous
 from pymc_rollback.region.support import Support, left_open
@@ -286,7 +286,7 @@ def _kept_reason(support: Support) -> str:
 def transform_of(support: Support) -> Transform | None:
     """The model's own transform, or the distribution's default where the user removed it."""
     rv = support.variable
-    return support.transform or _default_transform(rv.owner.op, rv)
+    return support.transform or default_transform(rv.owner.op, rv)
 
 
 def _action(support: Support) -> str:

@@ -1,5 +1,4 @@
 import shutil
-from importlib.util import find_spec
 
 import numpy as np
 import pymc as pm
@@ -10,6 +9,7 @@ from pytensor import config
 from pytensor.ifelse import ifelse
 from pytensor.link.c.basic import CLinker
 
+from pymc_rollback.graph.compat import COMPILES_INNER_GRAPHS
 from pymc_rollback.graph.evaluate import interpreted
 from pymc_rollback.graph.forms import constant_value, is_data
 from pymc_rollback.region.conditions import UnreadableError, inequalities
@@ -298,9 +298,7 @@ def test_a_union_that_is_decided_keeps_its_shape():
     assert np.array_equal(row.slack.eval({x: [-1.0, 2.0]}), [np.inf, np.inf, 2.0, -1.0])
 
 
-@pytest.mark.skipif(
-    find_spec("pytensor.compile.inner_function") is None, reason="PyTensor 2 cannot do without"
-)
+@pytest.mark.skipif(not COMPILES_INNER_GRAPHS, reason="PyTensor 2 cannot do without")
 def test_nothing_is_compiled_to_c(monkeypatch):
     """Neither a graph nor what is inside of it: a scan, a softmax."""
     interpreted([], [])

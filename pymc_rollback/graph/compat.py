@@ -1,0 +1,60 @@
+"""What is private in PyMC and PyTensor, or differs between versions of them.
+
+No other module imports a private name of theirs or asks which version is installed. What PyMC calls
+by a private name, or under two names, as ``setup_chain`` and ``set_rng``, is in ``step``.
+"""
+
+from importlib.util import find_spec
+from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+
+# private: a distribution's own transform, also where the model has none for the variable
+from pymc.distributions.transforms import _default_transform as default_transform
+from pytensor.compile import Function
+from pytensor.graph.basic import Apply, Variable
+
+try:
+    from pytensor.conditional import IfElse
+except ImportError:  # PyTensor 2 has it elsewhere, and PyTensor 3 warns of that place
+    from pytensor.ifelse import IfElse
+
+__all__ = [
+    "COMPILES_INNER_GRAPHS",
+    "IfElse",
+    "datasets",
+    "default_transform",
+    "from_datasets",
+    "jitted",
+    "joined",
+]
+
+COMPILES_INNER_GRAPHS = find_spec("pytensor.compile.inner_function") is not None
+"""Whether the graph inside of a scan or a softmax is compiled on its own (PyTensor 3)."""
+
+
+def jitted(function: Function) -> Dispatcher:
+    """Numba's function in one of PyTensor's that was compiled in the mode NUMBA: an internal."""
+    return function.vm.jit_fn
+
+
+def joined(node: Apply) -> list[Variable]:
+    """Parts of a Join, whose axis is its first input in PyTensor 2, and no input in PyTensor 3."""
+    return node.inputs if hasattr(node.op, "axis") else node.inputs[1:]
+
+
+def datasets(draws: Any) -> dict[str, Any]:
+    """Datasets of sampled draws by the name of their group."""
+    if _is_tree(draws):
+        return {name: group.to_dataset() for name, group in draws.children.items()}
+    return {name: draws[name] for name in draws.groups()}
+
+
+def from_datasets(groups: dict[str, Any], like: Any) -> Any:
+    """Draws of the kind that others are, made of datasets by the name of their group."""
+    return type(like).from_dict(groups) if _is_tree(like) else type(like)(**groups)
+
+
+def _is_tree(draws: Any) -> bool:
+    """Whether draws are a DataTree (PyMC 6), not an InferenceData (PyMC 5)."""
+    return hasattr(draws, "children")
