@@ -5,14 +5,15 @@ by a private name, or under two names, as ``setup_chain`` and ``set_rng``, is in
 """
 
 from importlib.util import find_spec
-from typing import Any
-
-from numba.core.dispatcher import Dispatcher
+from typing import TYPE_CHECKING, Any
 
 # private: a distribution's own transform, also where the model has none for the variable
 from pymc.distributions.transforms import _default_transform as default_transform
 from pytensor.compile import Function
 from pytensor.graph.basic import Apply, Variable
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 try:
     from pytensor.conditional import IfElse
@@ -33,7 +34,7 @@ COMPILES_INNER_GRAPHS = find_spec("pytensor.compile.inner_function") is not None
 """Whether the graph inside of a scan or a softmax is compiled on its own (PyTensor 3)."""
 
 
-def jitted(function: Function) -> Dispatcher:
+def jitted(function: Function) -> "Dispatcher":
     """Numba's function in one of PyTensor's that was compiled in the mode NUMBA: an internal."""
     return function.vm.jit_fn
 
