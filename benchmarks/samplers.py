@@ -8,6 +8,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -59,11 +60,22 @@ def module_exists(name):
     return importlib.util.find_spec(name) is not None
 
 
+@contextmanager
+def only_errors():
+    """Keep PyMC's log to errors, for as long as this lasts."""
+    logger = logging.getLogger("pymc")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
 def sample(build, view, size, make_step=None, **options):
     """Sample with PyMC; compilation ends with the first draw, be it one of the warm-up."""
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     stamps = []
-    with build() as model, warnings.catch_warnings():
+    with build() as model, warnings.catch_warnings(), only_errors():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
         if make_step is not None:

@@ -7,6 +7,8 @@ effective draws, so that an error of 0.3 standard deviations is five standard er
 has one.
 """
 
+import logging
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -104,8 +106,11 @@ def positive_curve_draws():
     return with_squares({f"beta{k}": x for k, x in enumerate(kept.T)})
 
 
+# of PyTensor 2: its loop over the returns is compiled anew in each process
+@pytest.mark.filterwarnings("ignore:Cannot cache compiled function:Warning")
 @pytest.mark.slow
 def test_garch_is_right_and_its_divergences_are_reported(caplog):
+    caplog.set_level(logging.WARNING, logger="pymc")
     trace = sample(garch())
     draws = with_squares({name: x.values for name, x in trace.posterior.data_vars.items()})
     answers = garch_answers()
@@ -118,6 +123,7 @@ def test_garch_is_right_and_its_divergences_are_reported(caplog):
 
 @pytest.mark.slow
 def test_405_affine_rows_are_right_and_trees_that_are_too_deep_are_reported(caplog):
+    caplog.set_level(logging.WARNING, logger="pymc")
     trace = sample(positive_curve())
     beta = trace.posterior["beta"].values
     assert np.all(beta @ GRID.T > 0)

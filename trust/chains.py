@@ -1,9 +1,6 @@
 """Long chains through ``pm.sample``, against known answers."""
 
-import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import arviz as az
@@ -11,6 +8,7 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
+from benchmarks.samplers import only_errors
 from trust.models import MODELS, Known
 
 FALSE_ALARMS = 1e-3
@@ -38,18 +36,6 @@ def run_chain(name: str, draws: int = 50_000, chains: int = 4, seed: int = 1) ->
     """Statistics of a model."""
     known = MODELS[name]
     return compare(name, known, sample(known, draws, chains, seed))
-
-
-@contextmanager
-def only_errors() -> Iterator[None]:
-    """Keep PyMC's log to errors, for as long as this lasts."""
-    logger = logging.getLogger("pymc")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def sample(known: Known, draws: int, chains: int, seed: int) -> dict[str, np.ndarray]:
