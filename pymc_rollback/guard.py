@@ -45,10 +45,10 @@ class Guard:
         point
             The draw, a point of the model.
         log_density
-            What the sampler takes for the model's log density there; not finite where it knows
-            that the point is outside the region.
+            What the sampler takes for the model's log density there; minus infinity where it
+            knows that the point is outside the region.
         """
-        if draw not in DUE or not np.isfinite(log_density):
+        if draw not in DUE or log_density == -np.inf:
             return
         # without rewrites more overflows than has to, and checks raise: ask again in doubt
         try:

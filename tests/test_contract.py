@@ -209,6 +209,17 @@ def test_model_logp_whatever_the_transforms(name):
     assert len(set(found)) > 2
 
 
+def test_model_logp_of_a_draw_that_rounds_to_its_bound():
+    with pm.Model() as model:
+        pm.Uniform("x", -3.0, 1.2, default_transform=None)
+    step = rb.RollbackHMC(model=model, transform=["x"], rng=1, step_size=0.2, n_steps=5)
+    logp, start = model.compile_logp(), {"x": np.nextafter(1.2, 0.0)}
+    draws, found = zip(*(step.step(start) for _ in range(20)), strict=True)
+    assert any(point["x"] == 1.2 for point in draws)
+    expected = [logp(point) for point in draws]
+    np.testing.assert_allclose([stats["model_logp"] for [stats] in found], expected, atol=1e-9)
+
+
 # ArviZ 0.23 with matplotlib 3.11
 @pytest.mark.filterwarnings("ignore:Passing a dict or None as alias_mapping")
 def test_arviz(result):

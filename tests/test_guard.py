@@ -30,8 +30,9 @@ def test_the_models_own_density_passes(model):
     guard, point = Guard(rb.read_region(model)), model.initial_point()
     log_density = float(model.compile_logp(mode="FAST_COMPILE")(point))
     guard.check(1, point, log_density)
-    with pytest.raises(SamplingError, match=r"draw 10 .*not.*change of variables.*report"):
-        guard.check(10, point, log_density + 0.01)
+    for wrong in (log_density + 0.01, np.inf, np.nan):
+        with pytest.raises(SamplingError, match=r"draw 10 .*not.*change of variables.*report"):
+            guard.check(10, point, wrong)
     assert {1, 10, 100, 1000} <= DUE
     guard.check(11, point, log_density + 0.01)
     guard.check(10, point, -np.inf)

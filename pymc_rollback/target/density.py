@@ -203,8 +203,10 @@ class Density:
         rvs = [self.model[name] for name in self.plan.names]
         own = self.model.rvs_to_transforms
         changed = [rv for rv in rvs if own[rv] is not self.space.transforms[rv]]
+        # the value of the space itself, not what it is mapped to and back: that may round to a bound
         jacobians = [
-            _log_jacobian(rv, own[rv]) - _log_jacobian(rv, self.space.transforms[rv])
+            _log_jacobian(rv, own[rv], _forward(rv, own[rv]))
+            - _log_jacobian(rv, self.space.transforms[rv], self.space.values[rv])
             for rv in changed
         ]
         rows = [] if self.plan.exact else [c.slack for c in self.plan.barriers]
@@ -223,7 +225,9 @@ def _forward(rv: TensorVariable, transform: Transform | None) -> TensorVariable:
     return rv if transform is None else transform.forward(rv, *rv.owner.inputs)
 
 
-def _log_jacobian(rv: TensorVariable, transform: Transform | None) -> TensorVariable:
+def _log_jacobian(
+    rv: TensorVariable, transform: Transform | None, value: TensorVariable
+) -> TensorVariable:
     if transform is None:
         return pt.constant(0.0)
-    return pt.sum(transform.log_jac_det(_forward(rv, transform), *rv.owner.inputs))
+    return pt.sum(transform.log_jac_det(value, *rv.owner.inputs))
