@@ -1,14 +1,16 @@
 # make test PYTHON=python3.13   picks the interpreter; each has its own environment
 # make test SLOW=1              runs the statistical tests too
+# make test WORKERS=0           runs all tests in one process
 # make test SLOW=1 MARKED="not kernels"   but for those of the compiled loops alone
 # make bench ONLY="name"        runs one benchmark, and keeps the results of the others
 # make fuzz SEED=1000           reads and samples other random models than those from 0 on
 # make paper ONLY=name          runs one experiment of the paper, in the same way
 
 PYTHON ?= python3
+WORKERS ?= auto
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
-NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest hypothesis zarr
+NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest pytest-xdist hypothesis zarr
 HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
 .PHONY: demo test test-newest lint bench trust fuzz paper map docs wheel clean
@@ -17,7 +19,7 @@ demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(if $(SLOW),-m "$(MARKED)")
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SLOW),-m "$(MARKED)")
 
 # Whether the bounds in setup.cfg can be raised: the fast tests, with the newest releases of today.
 test-newest:

@@ -10,6 +10,8 @@ import pytest
 import pymc_rollback as rb
 from pymc_rollback import step as module
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(scope="module")
 def model():

@@ -25,7 +25,10 @@ matplotlib.use("Agg")
 
 PYMC_5 = pm.__version__.startswith("5.")
 # PyTensor says so once a process, if there is no BLAS that it can link to
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
 
 NUMBERS = {"sharpness": 20.0, "step_size": 0.2, "n_steps": 5}
 

@@ -10,6 +10,8 @@ import pymc_rollback as rb
 from pymc_rollback.chain.chain import Chain
 from pymc_rollback.target import compile as compiled
 
+pytestmark = pytest.mark.compiled
+
 
 def half_normals():
     with pm.Model() as model:

@@ -15,7 +15,10 @@ from pytensor.link.numba.dispatch import numba_funcify
 import pymc_rollback as rb
 
 # PyTensor says so once a process, if there is no BLAS that it can link to
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
 
 NUMBERS = {"sharpness": 20.0, "step_size": 0.1, "n_steps": 8}
 
