@@ -68,7 +68,7 @@ def tuned(ball):
 def test_every_number_is_tuned(tuned):
     """Fails if any of the four, or the pull, is left where it started."""
     step, _ = tuned
-    fresh = rb.RollbackHMC(model=step.geometry.density.model)
+    fresh = rb.RollbackHMC(model=step.density.model)
     before, after = fresh.chain.warmup, step.chain.warmup
     assert after.step_size(tune=False) != before.step_size(tune=False)
     assert abs(after.log_steepness - before.log_steepness) > 0.1

@@ -20,7 +20,8 @@ from pymc_rollback.kernels.trajectory import (
     window_trajectory,
 )
 from pymc_rollback.target.compile import Compiled
-from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.slacks import Slacks
+from pymc_rollback.target.walls import Walls
 
 LEAST_INSIDE = 0.4
 """Share of states inside the region below which warm-up has not done its work."""
@@ -88,8 +89,8 @@ class Chain(WithSamplingState):
 
     Parameters
     ----------
-    geometry
-        The region.
+    walls, slacks
+        The region, in numbers and as functions of a position.
     options
         What is given.
 
@@ -101,11 +102,11 @@ class Chain(WithSamplingState):
 
     _state_class = ChainState
 
-    def __init__(self, geometry: Geometry, options: Options) -> None:
-        self.geometry = geometry
+    def __init__(self, walls: Walls, slacks: Slacks, options: Options) -> None:
+        self.walls, self.slacks = walls, slacks
         self.options = options
-        self.row_lengths = np.ones(options.sharpness.size - geometry.size)
-        self.warmup = Warmup(options, geometry)
+        self.row_lengths = np.ones(walls.barrier_rows)
+        self.warmup = Warmup(options, walls)
         self.before: list[ChainState] = []
         self.spent = 0
         self._turned: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -125,7 +126,7 @@ class Chain(WithSamplingState):
         disperse: bool,
     ) -> np.ndarray:
         """A position inside the region, with first guesses of what is tuned there."""
-        start = Start(self.geometry, *given)
+        start = Start(self.walls, self.slacks, *given)
 
         def log_density(x: np.ndarray) -> float:
             return read_point(self._evaluate(functions, x, given)).log_density
@@ -135,7 +136,7 @@ class Chain(WithSamplingState):
             position = start.jitter(position, log_density, rng)
         if self.options.tunes_metric:
             width = given.upper - given.lower
-            between = self.geometry.reflects & np.isfinite(width)
+            between = self.walls.reflects & np.isfinite(width)
             self.warmup.variances = np.where(between, width**2 / 12, 1.0)
         self._adjust(functions, self._evaluate(functions, position, given), given, rng)
         return position
@@ -148,7 +149,7 @@ class Chain(WithSamplingState):
         rng: np.random.Generator,
     ) -> np.ndarray:
         """The point at a position, or at an image of it where coordinates are mirrored."""
-        image = self.geometry.draw_image(position, *given[1:], self.options.sharpness, rng)
+        image = self.walls.draw_image(position, *given[1:], self.options.sharpness, rng)
         return self._evaluate(functions, image, given)
 
     def _evaluate(self, functions: Compiled, position: np.ndarray, given: Given) -> np.ndarray:
@@ -191,7 +192,7 @@ class Chain(WithSamplingState):
     ) -> list[Draw]:
         """Run trajectories of a given length from a point."""
         system = self._system(given, step_size)
-        points, lasts = (new_points(count, self.geometry.size) for _ in range(2))
+        points, lasts = (new_points(count, self.walls.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
         ready(repeat_trajectory)(
             address_of_trajectory(self._trajectory),
@@ -266,7 +267,7 @@ class Chain(WithSamplingState):
         if not self.options.tunes_rows:
             return self.options.sharpness
         rows = self.warmup.steepness / self.row_lengths
-        tuned = np.concatenate([np.zeros(self.geometry.size), rows])
+        tuned = np.concatenate([np.zeros(self.walls.size), rows])
         return np.where(np.isnan(self.options.sharpness), tuned, self.options.sharpness)
 
     def _adjust(
@@ -275,7 +276,8 @@ class Chain(WithSamplingState):
         """Measure the walls in the present metric, and look for a step size."""
         if self.options.tunes_rows:
             position = read_point(point).position
-            self.row_lengths = wall_lengths(self.warmup, self.geometry, position, given.others, rng)
+            region = self.walls, self.slacks
+            self.row_lengths = wall_lengths(self.warmup, *region, position, given.others, rng)
 
         def acceptance(step_size: float) -> float:
             [draw] = self._run(functions, point, given, rng, step_size, length=1)
@@ -291,17 +293,17 @@ class Chain(WithSamplingState):
         each metric.
         """
         if self._turned is None or self._turned[0] is not self.warmup.variances:
-            rows = self.geometry.planes[:-1].T
+            rows = self.walls.planes[:-1].T
             moved = self.warmup.apply_metric(rows)
             gram = moved @ rows.T
             own = np.diag(gram)[:, None]
             turns = np.ascontiguousarray(np.c_[moved, gram, rows] / own)
-            planar = self.geometry.planar | np.any(moved != 0, axis=0)
+            planar = self.walls.planar | np.any(moved != 0, axis=0)
             self._turned = self.warmup.variances, turns, planar
         return self._turned[1:]
 
     def _reflecting(self, given: Given) -> tuple[np.ndarray, np.ndarray]:
-        reflects = self.geometry.reflects
+        reflects = self.walls.reflects
         return np.where(reflects, given.lower, -np.inf), np.where(reflects, given.upper, np.inf)
 
     def _moves(self, given: Given) -> tuple[np.ndarray, np.ndarray]:
@@ -316,17 +318,17 @@ class Chain(WithSamplingState):
         return self._moved[1:]
 
     def _system(self, given: Given, step_size: float) -> System:
-        warmup, geometry = self.warmup, self.geometry
+        warmup, walls = self.warmup, self.walls
         coordinates, bouncing = self._moves(given)
         return System(
             others=given.others,
             sharpness=self.sharpness(),
             coordinates=coordinates,
             bouncing=bouncing,
-            planes=geometry.planes,
+            planes=walls.planes,
             turns=self._turns()[0],
             dense=warmup.covariance,
             root=warmup.root,
-            ordered=geometry.runs,
+            ordered=walls.runs,
             inner=warmup.inner_steps(step_size),
         )

@@ -18,7 +18,8 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 from pymc.step_methods.step_sizes import DualAverageAdaptation, StepSizeState
 
 from pymc_rollback.chain.options import Options
-from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.slacks import Slacks
+from pymc_rollback.target.walls import Walls
 
 FIRST_WINDOW = 10
 """Draws before the metric is updated for the first time; each window is as long as all before."""
@@ -89,7 +90,7 @@ class Warmup(WithSamplingState):
     ----------
     options
         What is given, and what is tuned.
-    geometry
+    walls
         Which coordinates reflect, and which are kept in order.
 
     Attributes
@@ -108,13 +109,10 @@ class Warmup(WithSamplingState):
 
     _state_class = WarmupState
 
-    def __init__(self, options: Options, geometry: Geometry) -> None:
-        size = geometry.size
+    def __init__(self, options: Options, walls: Walls) -> None:
+        size = walls.size
         self.options = options
-        self.runs = geometry.runs.astype(int)
-        self.walled = geometry.reflects
-        self.planar = geometry.planar
-        self.has_walls = geometry.density.plan.has_walls
+        self.walls = walls
         self.variances = np.ones(size) if options.variances is None else options.variances.copy()
         self.covariance = self.root = np.empty((0, 0))
         self.pull = np.zeros(size)
@@ -162,7 +160,7 @@ class Warmup(WithSamplingState):
 
     def inner_steps(self, step_size: float) -> int:
         """Inner steps that resolve the walls; one where walls are as sharp as the user says."""
-        if not self.has_walls:
+        if not self.walls.has_energy:
             return 0
         if not self.options.tunes_rows:
             return 1
@@ -236,7 +234,7 @@ class Warmup(WithSamplingState):
         if self.options.tunes_metric:
             spread = variance
             if self.is_early:
-                spread = _guess_variance(variance, slope_square - slope**2, self.has_walls)
+                spread = _guess_variance(variance, slope_square - slope**2, self.walls.has_energy)
             pooled = self._pool(mean, spread)
             stuck = not np.any(pooled > 0)  # in a metric so wide that every step leaves the region
             self.variances = np.where(pooled > 0, pooled, self.variances / (100 if stuck else 1))
@@ -244,25 +242,17 @@ class Warmup(WithSamplingState):
                 self.covariance = self._shrink(self.products / self.count - np.outer(mean, mean))
                 self.root = np.linalg.cholesky(np.linalg.inv(self.covariance))
         gradient = (cross - slope * mean) / np.where(variance > 0, variance, np.inf)
-        self.pull = self._share(self._wall_slope(mean, variance, slope, gradient, lower, upper))
+        slopes = self._wall_slope(mean, variance, slope, gradient, lower, upper)
+        self.pull = self.walls.share(slopes)
         self.window_end *= 2
         self._open_window(self.center)
 
     def _pool(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """Variances, in which coordinates that exchange places share that of all their values."""
-        pooled = variance.copy()
-        for start, length, _ in self.runs:
-            run = slice(start, start + length)
-            pooled[run] = np.mean(variance[run]) + np.var(self.center[run] + mean[run])
+        pooled = self.walls.share(variance)
+        for run, _ in self.walls.ordered:
+            pooled[run] += np.var(self.center[run] + mean[run])
         return pooled
-
-    def _share(self, pull: np.ndarray) -> np.ndarray:
-        """Pulls, of which coordinates that exchange places share the mean."""
-        shared = pull.copy()
-        for start, length, _ in self.runs:
-            run = slice(start, start + length)
-            shared[run] = np.mean(pull[run])
-        return shared
 
     def _shrink(self, covariance: np.ndarray) -> np.ndarray:
         """Covariance with the metric's variances and shrunk correlations.
@@ -271,7 +261,7 @@ class Warmup(WithSamplingState):
         """
         deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
         weight = self.count / (self.count + self.variances.size + 5.0)
-        free = ~self.walled
+        free = ~self.walls.reflects
         correlation = weight * covariance / np.outer(deviation, deviation) * np.outer(free, free)
         np.fill_diagonal(correlation, 1.0)
         return correlation * np.sqrt(np.outer(self.variances, self.variances))
@@ -295,7 +285,7 @@ class Warmup(WithSamplingState):
         presses_low = np.isfinite(lower) & (to_lower <= to_upper) & (at_lower > least)
         presses_high = np.isfinite(upper) & (to_upper < to_lower) & (at_upper < -least)
         pull = np.where(presses_low, at_lower, np.where(presses_high, at_upper, 0.0))
-        return np.where(self.planar, 0.0, pull)  # between planes motion is straight
+        return np.where(self.walls.planar, 0.0, pull)  # between planes motion is straight
 
     def search_step(self, acceptance: Callable[[float], float]) -> None:
         """Double or halve the step size until a single step crosses the wanted acceptance rate.
@@ -340,7 +330,8 @@ def _guess_variance(position: np.ndarray, slope: np.ndarray, has_barriers: bool)
 
 def wall_lengths(
     warmup: Warmup,
-    geometry: Geometry,
+    walls: Walls,
+    slacks: Slacks,
     position: np.ndarray,
     others: np.ndarray,
     rng: np.random.Generator,
@@ -350,14 +341,14 @@ def wall_lengths(
     Where all rows are affine, taken at the chain's position. Else, for each row, at the one of
     several points around at which its wall is nearest, by its slack over the gradient's length.
     """
-    spread, rows = np.sqrt(warmup.variances), geometry.barrier_rows
+    spread, rows = np.sqrt(warmup.variances), walls.barrier_rows
     best = np.full(rows, np.inf)
     lengths = np.ones_like(best)
-    for scale in (0.0,) if geometry.is_affine else WALL_SEARCH:
+    for scale in (0.0,) if walls.is_affine else WALL_SEARCH:
         near = position + scale * spread * rng.normal(size=position.size)
-        found = warmup.lengths(geometry.row_gradients(near, others)[:rows])
+        found = warmup.lengths(slacks.gradients(near, others)[:rows])
         with np.errstate(all="ignore"):
-            distance = np.abs(geometry.row_slacks(near, others)[:rows]) / found
+            distance = np.abs(slacks.rows(near, others)[:rows]) / found
         better = np.isfinite(found) & (found > 0) & (distance < best)
         best, lengths = np.where(better, distance, best), np.where(better, found, lengths)
     return lengths
