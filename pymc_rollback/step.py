@@ -10,13 +10,15 @@ from pymc.exceptions import SamplingError
 from pymc.initial_point import PointType
 from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 
-from pymc_rollback.chain.chain import Chain, ChainState, Draw, Given
+from pymc_rollback.chain.chain import Chain, Draw, Given
 from pymc_rollback.chain.options import Options
+from pymc_rollback.chain.start import OutsideError
+from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
@@ -56,6 +58,21 @@ from pymc_rollback.target.walls import read_walls
 
 AHEAD, AHEAD_SECONDS = 20, 0.002
 """Draws that are made at once where each takes less than so long: a call costs as much as ten."""
+
+
+@dataclass_state
+class ChainState(DataClassState):
+    """What changes in a chain while it draws."""
+
+    learnt: Learnt
+    before: Learnt | None
+    spent: int
+
+
+class StatefulChain(Chain, WithSamplingState):
+    """A chain whose state PyMC can save and restore."""
+
+    _state_class = ChainState
 
 
 @dataclass_state
@@ -249,7 +266,7 @@ class RollbackHMC(BlockedStep):
         self.point: np.ndarray | None = None
         self.given: Given | None = None
         self._seconds = np.inf
-        self.chain = Chain(self.walls, self.slacks, self.options)
+        self.chain = StatefulChain(self.walls, self.slacks, self.options)
 
     def set_rng(self, rng: RandomGenerator) -> None:
         """Start a chain (PyMC 5)."""
@@ -354,7 +371,10 @@ class RollbackHMC(BlockedStep):
         position, lower, upper = functions.enter(*values)
         given = Given(ravel(point, density.other_blocks), lower, upper)
         if self.iteration == 0 and self.options.tunes:
-            position = self.chain.begin(functions, position, given, self.rng, disperse=self.tune)
+            try:
+                position = self.chain.begin(functions, position, given, self.rng, self.tune)
+            except OutsideError as error:
+                raise SamplingError(str(error)) from None
         elif self.iteration == 0:
             self.slacks.check_start(point)
         return self.chain.enter(functions, position, given, self.rng), given

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from pymc.exceptions import SamplingError
 
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
@@ -17,6 +16,10 @@ TRIES = 12
 
 HALVINGS = 40
 """How often a jitter that leaves the region is halved."""
+
+
+class OutsideError(ValueError):
+    """No point inside the region was found; says what could not be met."""
 
 
 class Start:
@@ -98,7 +101,7 @@ class Start:
             shortfall = np.min(np.nan_to_num(self._rows(found), nan=-np.inf, posinf=0.0))
             if shortfall > least:
                 best, least = found, shortfall
-        raise SamplingError(self._complaint(best))
+        raise OutsideError(self._complaint(best))
 
     def _clip(self, position: np.ndarray) -> np.ndarray:
         return self.walls.clip(position, self.lower, self.upper)
@@ -149,7 +152,7 @@ class Start:
             bounds=[*bounds, (None, 1.0 + np.abs(offset).max())],
         )
         if deepest.x is None:
-            raise SamplingError(self._complaint(position))
+            raise OutsideError(self._complaint(position))
         # |x - position| <= u, and the sum of u is to be small
         unit = scipy.sparse.identity(position.size)
         nearest = scipy.optimize.linprog(
@@ -161,7 +164,7 @@ class Start:
         answer = deepest if nearest.x is None else nearest
         found = self._clip(answer.x[: position.size])
         if not self._is_inside(found):
-            raise SamplingError(self._complaint(found))
+            raise OutsideError(self._complaint(found))
         return found
 
     def _complaint(self, position: np.ndarray) -> str:

@@ -92,5 +92,5 @@ def test_one_pull_for_a_run():
     step, point = rb.RollbackHMC(model=model, rng=1), model.initial_point()
     for _ in range(200):
         point, _ = step.step(point)
-    pull = step.chain.warmup.pull
+    pull = step.chain.learnt.pull
     assert pull[0] > 1 and np.ptp(pull) == 0
