@@ -60,12 +60,12 @@ def _imported_names(source: str) -> set[str]:
     return {
         name.partition(".")[2]
         for node in ast.walk(ast.parse(source))
-        for name in _names(node)
+        for name in names_in(node)
         if name.partition(".")[0] == PACKAGE.name
     }
 
 
-def _names(node: ast.AST) -> Iterator[str]:
+def names_in(node: ast.AST) -> Iterator[str]:
     """Full names of what a statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)

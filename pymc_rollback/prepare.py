@@ -14,8 +14,8 @@ from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_list_of_names, check_positive, check_variables
 from pymc_rollback.region.constraint import Region, is_continuous
 from pymc_rollback.region.read import read_region
-from pymc_rollback.target.geometry import Geometry
 from pymc_rollback.target.plan import Plan, choose_treatments, transform_of, untreated
+from pymc_rollback.target.walls import Walls
 
 
 def read_plan(
@@ -69,7 +69,9 @@ def as_reflect(reflect: Collection[str], barrier: Collection[str] | None) -> Col
     return barrier
 
 
-def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geometry) -> np.ndarray:
+def spread_sharpness(
+    given: float | Mapping[str, float] | None, plan: Plan, walls: Walls
+) -> np.ndarray:
     """Sharpness of each coordinate's bounds, then of each row of the boundary terms.
 
     Rows that are to be tuned are NaN.
@@ -79,11 +81,12 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
     given
         A number for all, or numbers by the name of a variable (for its bounds and its order), a
         constraint, or the Potential that it comes from. What is left out is tuned.
-    geometry
-        The walls by name.
+    plan
+        What keeps trajectories inside each constraint.
+    walls
+        The walls that have a sharpness, by name.
     """
-    targets = geometry.sharp_walls
-    known = {name for names, _ in targets for name in names}
+    known = {name for names, _ in walls.sharp for name in names}
     if given is None:
         given = {}
     elif not isinstance(given, Mapping):
@@ -97,7 +100,6 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
     unknown = set(given) - known
     if unknown:
         # what reflects has a wall that a sharpness would turn into a barrier
-        plan = geometry.density.plan
         reflecting = {*(c.name for c in plan.planes), *plan.reflected}
         raise ValueError(
             f"sharpness names {', '.join(sorted(map(str, unknown)))}, but the walls are "
@@ -105,9 +107,9 @@ def spread_sharpness(given: float | Mapping[str, float] | None, geometry: Geomet
         )
     for name, value in given.items():
         check_positive(f"sharpness[{name!r}]", value)
-    sharpness = np.zeros(max([geometry.size, *(place.stop for _, place in targets)]))
-    sharpness[geometry.size :] = np.nan
-    for names, place in targets:
+    sharpness = np.zeros(walls.size + walls.barrier_rows)
+    sharpness[walls.size :] = np.nan
+    for names, place in walls.sharp:
         for name in names:
             if name in given:
                 sharpness[place] = given[name]
@@ -131,9 +133,9 @@ def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
     return variances, False
 
 
-def check_exchangeable(variances: np.ndarray, geometry: Geometry) -> None:
+def check_exchangeable(variances: np.ndarray, walls: Walls) -> None:
     """Raise where a given metric differs between elements that exchange places."""
-    for name, run in geometry.exchanging:
+    for name, (run, _) in zip(walls.run_names, walls.ordered, strict=True):
         if np.ptp(variances[run]) > 0:
             given = ", ".join(f"{v:g}" for v in variances[run])
             raise ValueError(

@@ -10,13 +10,15 @@ from pymc.exceptions import SamplingError
 from pymc.initial_point import PointType
 from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import RandomGenerator, get_random_generator
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 
-from pymc_rollback.chain.chain import Chain, ChainState, Draw, Given
+from pymc_rollback.chain.chain import Chain, Draw, Given
 from pymc_rollback.chain.options import Options
+from pymc_rollback.chain.start import OutsideError
+from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.describe import summarise
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
@@ -49,12 +51,28 @@ from pymc_rollback.region.feasibility import check_same
 from pymc_rollback.region.inside import settle
 from pymc_rollback.region.read import read_region
 from pymc_rollback.target.compile import Compiled, compile_density
-from pymc_rollback.target.density import Density
-from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.density import Density, ravel
 from pymc_rollback.target.plan import Plan
+from pymc_rollback.target.slacks import Slacks
+from pymc_rollback.target.walls import read_walls
 
 AHEAD, AHEAD_SECONDS = 20, 0.002
 """Draws that are made at once where each takes less than so long: a call costs as much as ten."""
+
+
+@dataclass_state
+class ChainState(DataClassState):
+    """What changes in a chain while it draws."""
+
+    learnt: Learnt
+    before: Learnt | None
+    spent: int
+
+
+class StatefulChain(Chain, WithSamplingState):
+    """A chain whose state PyMC can save and restore."""
+
+    _state_class = ChainState
 
 
 @dataclass_state
@@ -202,15 +220,15 @@ class RollbackHMC(BlockedStep):
         )
         start = plan.region.start if initial_point is None else initial_point
         check_point(start, plan.region.start)
-        density = Density(plan, start)
-        self.geometry = Geometry(density)
-        variances, dense = read_metric(metric, density.size)
+        self.density = Density(plan, start)
+        self.walls, self.slacks = read_walls(self.density), Slacks(self.density)
+        variances, dense = read_metric(metric, self.density.size)
         if variances is not None:
-            check_exchangeable(variances, self.geometry)
+            check_exchangeable(variances, self.walls)
         self.options = Options(
             step_size=None if step_size is None else float(step_size),
             n_steps=None if n_steps is None else int(n_steps),
-            sharpness=spread_sharpness(sharpness, self.geometry),
+            sharpness=spread_sharpness(sharpness, plan, self.walls),
             variances=variances,
             dense=dense,
             target_accept=float(target_accept),
@@ -235,7 +253,7 @@ class RollbackHMC(BlockedStep):
     @property
     def plan(self) -> Plan:
         """What is done with each variable, and what keeps trajectories inside each constraint."""
-        return self.geometry.density.plan
+        return self.density.plan
 
     def _begin(self) -> None:
         """Start a chain: one step may serve several chains, one after the other."""
@@ -248,7 +266,7 @@ class RollbackHMC(BlockedStep):
         self.point: np.ndarray | None = None
         self.given: Given | None = None
         self._seconds = np.inf
-        self.chain = Chain(self.geometry, self.options)
+        self.chain = StatefulChain(self.walls, self.slacks, self.options)
 
     def set_rng(self, rng: RandomGenerator) -> None:
         """Start a chain (PyMC 5)."""
@@ -282,11 +300,11 @@ class RollbackHMC(BlockedStep):
 
     def _functions(self) -> Compiled:
         """Compiled functions, made again where data containers have changed."""
-        region = self.geometry.density.region
+        region = self.density.region
         if self.iteration == 0 and has_changed(region.data):
             check_same(region, read_region(region.model, self._constraints))
         if self._compiled is None or (self.iteration == 0 and has_changed(self._compiled.data)):
-            self._compiled = compile_density(self.geometry.density, self._compile_kwargs)
+            self._compiled = compile_density(self.density, self._compile_kwargs)
         return self._compiled
 
     def step(self, point: PointType) -> tuple[PointType, list[dict[str, Any]]]:
@@ -313,7 +331,7 @@ class RollbackHMC(BlockedStep):
         if draw.outcome.accepted or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
             point = {**point, **{v.name: np.array(value) for v, value in new}}
-        self.handed_out = [point[v.name] for v in self.vars] if self.geometry.is_alone else []
+        self.handed_out = [point[v.name] for v in self.vars] if self.density.is_alone else []
         self.divergences += draw.outcome.diverging and not self.tune
         self.iteration += 1
         stats = {
@@ -335,7 +353,7 @@ class RollbackHMC(BlockedStep):
         """Say which term of the log density is not finite."""
         *values, _ = functions.leave(draw.here.position, given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
-        raise SamplingError(complain(self.geometry.density.model, at))
+        raise SamplingError(complain(self.density.model, at))
 
     def _was_handed_out(self, point: PointType) -> bool:
         """Whether a point is the one that was drawn last, so that the chain goes on from there."""
@@ -346,16 +364,19 @@ class RollbackHMC(BlockedStep):
 
     def _enter(self, functions: Compiled, point: PointType) -> tuple[np.ndarray, Given]:
         """Take the coordinates from a point, and what surrounds them there."""
-        geometry = self.geometry
+        density = self.density
         if self.iteration == 0:
-            point = settle(geometry.density.model, point, self.vars)
-        values = (np.asarray(point[name]) for name in geometry.value_names)
+            point = settle(density.model, point, self.vars)
+        values = (np.asarray(point[v.name]) for v in density.model.value_vars)
         position, lower, upper = functions.enter(*values)
-        given = Given(geometry.ravel_others(point), lower, upper)
+        given = Given(ravel(point, density.other_blocks), lower, upper)
         if self.iteration == 0 and self.options.tunes:
-            position = self.chain.begin(functions, position, given, self.rng, disperse=self.tune)
+            try:
+                position = self.chain.begin(functions, position, given, self.rng, self.tune)
+            except OutsideError as error:
+                raise SamplingError(str(error)) from None
         elif self.iteration == 0:
-            geometry.check_start(point)
+            self.slacks.check_start(point)
         return self.chain.enter(functions, position, given, self.rng), given
 
     def _draw(
@@ -376,7 +397,7 @@ class RollbackHMC(BlockedStep):
             "divergences": self.divergences,
             "n_steps": draw.gradients,
             "step_size": draw.step_size,
-            "sharpness": self.geometry.typical_sharpness(draw.system.sharpness),
+            "sharpness": self.walls.typical_sharpness(draw.system.sharpness),
             "reached_max_treedepth": doubles and outcome.tree_depth == options.max_treedepth,
             "wall_steps": outcome.steps * draw.system.inner,
             "tune": self.tune,
@@ -386,7 +407,7 @@ class RollbackHMC(BlockedStep):
         """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
         if draw.outcome.diverging:
             position, _, slope = draw.diverged_at
-            culprit = self.geometry.blame(position, given.others, slope)
+            culprit = self.slacks.blame(position, given.others, slope)
             return SamplerWarning(
                 WarningType.TUNING_DIVERGENCE if self.tune else WarningType.DIVERGENCE,
                 f"The trajectory diverged at {culprit}. Increase target_accept, or decrease the "

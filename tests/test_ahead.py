@@ -113,8 +113,9 @@ def test_trajectories_that_bounce_are_repeated():
         point, [stats] = step.step(point)
         while_tuning.append(stats["n_steps"])
     step.stop_tuning()
-    repeats = step.chain.warmup.repeats()
+    repeats = step.chain.warmup.repeats(step.chain.learnt)
     after = [n for *_, n in chain(step, point, 200)]
     assert repeats >= 2
     assert np.mean(after) == pytest.approx(repeats * np.mean(while_tuning[-100:]), rel=0.2)
-    assert rb.RollbackHMC(model=model, n_steps=3).chain.warmup.repeats() == 1
+    given = rb.RollbackHMC(model=model, n_steps=3).chain
+    assert given.warmup.repeats(step.chain.learnt) == 1

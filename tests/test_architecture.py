@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from docs.map import PACKAGE, PICTURE, draw_map, read_imports, read_sources
+from docs.map import PACKAGE, PICTURE, draw_map, names_in, read_imports, read_sources
 
 MAY_IMPORT = {
     "graph": "",
@@ -25,6 +25,9 @@ MAY_IMPORT = {
     "": "region describe step prior",  # the package itself: the public names
 }
 """What a module, or every module of a folder, may import besides its own folder."""
+
+PLAIN = ("chain", "kernels")
+"""Folders that know arrays and functions of arrays, and neither PyMC nor PyTensor."""
 
 SOURCES = read_sources()
 ROOT = PACKAGE.parent
@@ -56,6 +59,18 @@ def find_cycle(imports):
     except CycleError as error:
         return error.args[1]
     return []
+
+
+def frameworks(sources):
+    """What plain folders import from PyMC and PyTensor, wherever in their code they do."""
+    return [
+        f"{module} -> {name}"
+        for module, source in sources.items()
+        if homes(module)[-1] in PLAIN
+        for node in ast.walk(ast.parse(source))
+        for name in names_in(node)
+        if name.partition(".")[0] in ("pymc", "pytensor")
+    ]
 
 
 def test_no_arrow_back():
@@ -93,6 +108,23 @@ def test_a_made_up_arrow_back_is_seen(module, line, seen):
     assert arrows_back(read_imports(with_line(module, line))) == [f"{module} {seen}"]
 
 
+def test_what_runs_in_a_chain_knows_nothing_of_pymc():
+    assert frameworks(SOURCES) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "seen"),
+    [
+        ("chain.chain", "import pymc as pm", "pymc"),
+        ("chain.start", "from pymc.util import get_var_name", "pymc.util.get_var_name"),
+        ("chain.newcomer", "def f():\n    import pytensor.tensor as pt", "pytensor.tensor"),
+        ("kernels.run", "from pytensor import config", "pytensor.config"),
+    ],
+)
+def test_a_made_up_import_of_pymc_is_seen(module, line, seen):
+    assert frameworks(with_line(module, line)) == [f"{module} -> {seen}"]
+
+
 def test_a_made_up_cycle_is_seen():
     line = "from pymc_rollback.region.read import constrain"
     imports = read_imports(with_line("region.conditions", line))
@@ -126,7 +158,7 @@ def test_files_in_the_guide_exist():
 
 def test_classes_in_the_guide_are_where_it_says():
     rows = re.findall(r"^\| `(\w+)` \| `([\w/]+\.py)` \|", GUIDE, re.MULTILINE)
-    assert len(rows) == 16
+    assert len(rows) == 19
     for name, file in rows:
         nodes = ast.parse((PACKAGE / file).read_text()).body
         assert name in {node.name for node in nodes if isinstance(node, ast.ClassDef)}, file

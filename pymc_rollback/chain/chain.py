@@ -1,15 +1,14 @@
 """One chain, in terms of the coordinates: where it begins, how it draws, what it learns."""
 
-import operator
 from typing import NamedTuple
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 
+from pymc_rollback.chain.metric import make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.start import Start
-from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Warmup, WarmupState, wall_lengths
+from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Learnt, Warmup, wall_lengths
 from pymc_rollback.kernels.native import address_of_generator
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, SLOPE, Point, System, new_points, read_point
@@ -20,7 +19,8 @@ from pymc_rollback.kernels.trajectory import (
     window_trajectory,
 )
 from pymc_rollback.target.compile import Compiled
-from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.slacks import Slacks
+from pymc_rollback.target.walls import Walls
 
 LEAST_INSIDE = 0.4
 """Share of states inside the region below which warm-up has not done its work."""
@@ -73,43 +73,31 @@ class Draw(NamedTuple):
         return read_point(self.last)
 
 
-@dataclass_state
-class ChainState(DataClassState):
-    """What a chain has learnt."""
-
-    row_lengths: np.ndarray
-    warmup: WarmupState
-    before: list
-    spent: int
-
-
-class Chain(WithSamplingState):
+class Chain:
     """Draws positions, and tunes what is not given while it does.
 
     Parameters
     ----------
-    geometry
-        The region.
+    walls, slacks
+        The region, in numbers and as functions of a position.
     options
         What is given.
 
     Attributes
     ----------
+    learnt, before
+        What the chain has learnt, and what it had at the end of the last window, if there was one.
     spent
         Evaluations of the model since the last draw.
     """
 
-    _state_class = ChainState
-
-    def __init__(self, geometry: Geometry, options: Options) -> None:
-        self.geometry = geometry
+    def __init__(self, walls: Walls, slacks: Slacks, options: Options) -> None:
+        self.walls, self.slacks = walls, slacks
         self.options = options
-        self.row_lengths = np.ones(options.sharpness.size - geometry.size)
-        self.warmup = Warmup(options, geometry)
-        self.before: list[ChainState] = []
+        self.warmup = Warmup(options, walls)
+        self.learnt = self.warmup.begin()
+        self.before: Learnt | None = None
         self.spent = 0
-        self._turned: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-        self._moved: tuple[tuple, np.ndarray, np.ndarray] | None = None
 
     def compile_kernels(self) -> None:
         """Compile or load what draws: before processes are forked, each of which would do it."""
@@ -125,7 +113,7 @@ class Chain(WithSamplingState):
         disperse: bool,
     ) -> np.ndarray:
         """A position inside the region, with first guesses of what is tuned there."""
-        start = Start(self.geometry, *given)
+        start = Start(self.walls, self.slacks, *given)
 
         def log_density(x: np.ndarray) -> float:
             return read_point(self._evaluate(functions, x, given)).log_density
@@ -135,8 +123,9 @@ class Chain(WithSamplingState):
             position = start.jitter(position, log_density, rng)
         if self.options.tunes_metric:
             width = given.upper - given.lower
-            between = self.geometry.reflects & np.isfinite(width)
-            self.warmup.variances = np.where(between, width**2 / 12, 1.0)
+            between = self.walls.reflects & np.isfinite(width)
+            metric = make_metric(self.walls, np.where(between, width**2 / 12, 1.0))
+            self.learnt = self.learnt._replace(metric=metric)
         self._adjust(functions, self._evaluate(functions, position, given), given, rng)
         return position
 
@@ -148,7 +137,7 @@ class Chain(WithSamplingState):
         rng: np.random.Generator,
     ) -> np.ndarray:
         """The point at a position, or at an image of it where coordinates are mirrored."""
-        image = self.geometry.draw_image(position, *given[1:], self.options.sharpness, rng)
+        image = self.walls.draw_image(position, *given[1:], self.options.sharpness, rng)
         return self._evaluate(functions, image, given)
 
     def _evaluate(self, functions: Compiled, position: np.ndarray, given: Given) -> np.ndarray:
@@ -171,8 +160,8 @@ class Chain(WithSamplingState):
         count: int = 1,
     ) -> list[Draw]:
         """Run trajectories, and select the next point from each."""
-        repeats = 1 if tune else self.warmup.repeats()
-        step_size, length = self.warmup.step_size(tune), self._length(tune)
+        repeats = 1 if tune else self.warmup.repeats(self.learnt)
+        step_size, length = self.warmup.step_size(self.learnt, tune), self._length(tune)
         draws = self._run(functions, point, given, rng, step_size, length, repeats, count)
         draws[0] = draws[0]._replace(gradients=draws[0].gradients + self.spent)
         self.spent = 0
@@ -191,7 +180,7 @@ class Chain(WithSamplingState):
     ) -> list[Draw]:
         """Run trajectories of a given length from a point."""
         system = self._system(given, step_size)
-        points, lasts = (new_points(count, self.geometry.size) for _ in range(2))
+        points, lasts = (new_points(count, self.walls.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
         ready(repeat_trajectory)(
             address_of_trajectory(self._trajectory),
@@ -224,7 +213,7 @@ class Chain(WithSamplingState):
         if self.options.n_steps is not None:
             return self.options.n_steps
         depth = self.options.max_treedepth
-        return min(depth, EARLY_TREEDEPTH) if tune and self.warmup.is_early else depth
+        return min(depth, EARLY_TREEDEPTH) if tune and self.warmup.is_early(self.learnt) else depth
 
     def learn(
         self, functions: Compiled, draw: Draw, given: Given, rng: np.random.Generator
@@ -233,22 +222,20 @@ class Chain(WithSamplingState):
         position, _, slope = draw.here
         outside = 1.0 - draw.outcome.inside
         rates = draw.outcome.acceptance_rate, outside, draw.outcome.steps
-        if self.warmup.update(position, -slope, *rates):
-            self.before = []
-            self.before = [self.sampling_state]
-            self.warmup.close_window(*self._reflecting(given))
+        self.learnt = self.warmup.update(self.learnt, position, -slope, *rates)
+        if self.learnt.at_window_end:
+            self.before = self.learnt
+            self.learnt = self.warmup.close_window(self.learnt, *self._reflecting(given))
             self._adjust(functions, draw.point, given, rng)
 
     def finish(self) -> None:
         """Stop tuning. A window that has just begun had no time to tune its step size: leave it."""
-        if self.before and self.warmup.count < LEAST_WINDOW:
-            spent = self.spent
-            self.sampling_state = self.before[0]
-            self.spent = spent
+        if self.before is not None and self.learnt.window.draws < LEAST_WINDOW:
+            self.learnt, self.before = self.before, None
 
     def complaint(self) -> str | None:
         """What is wrong at the end of warm-up, and the remedy; None if nothing."""
-        acceptance, inside, _ = self.warmup.recent
+        acceptance, inside, _ = self.learnt.recent
         if inside < LEAST_INSIDE:
             return (
                 f"Only {inside:.0%} of the trajectories' states are inside the constraints. Tune "
@@ -261,72 +248,40 @@ class Chain(WithSamplingState):
             )
         return None
 
-    def sharpness(self) -> np.ndarray:
-        """Sharpness, with the rows that are tuned filled in."""
-        if not self.options.tunes_rows:
-            return self.options.sharpness
-        rows = self.warmup.steepness / self.row_lengths
-        tuned = np.concatenate([np.zeros(self.geometry.size), rows])
-        return np.where(np.isnan(self.options.sharpness), tuned, self.options.sharpness)
-
     def _adjust(
         self, functions: Compiled, point: np.ndarray, given: Given, rng: np.random.Generator
     ) -> None:
         """Measure the walls in the present metric, and look for a step size."""
         if self.options.tunes_rows:
-            position = read_point(point).position
-            self.row_lengths = wall_lengths(self.warmup, self.geometry, position, given.others, rng)
+            region, position = (self.walls, self.slacks), read_point(point).position
+            lengths = wall_lengths(self.learnt.metric, *region, position, given.others, rng)
+            self.learnt = self.learnt._replace(row_lengths=lengths)
 
         def acceptance(step_size: float) -> float:
             [draw] = self._run(functions, point, given, rng, step_size, length=1)
             self.spent += draw.gradients
             return draw.outcome.acceptance_rate
 
-        self.warmup.search_step(acceptance)
-
-    def _turns(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a reflection at each plane does in the present metric, and to which coordinates.
-
-        In a dense metric a reflection turns coordinates that no plane concerns, too. Made once for
-        each metric.
-        """
-        if self._turned is None or self._turned[0] is not self.warmup.variances:
-            rows = self.geometry.planes[:-1].T
-            moved = self.warmup.apply_metric(rows)
-            gram = moved @ rows.T
-            own = np.diag(gram)[:, None]
-            turns = np.ascontiguousarray(np.c_[moved, gram, rows] / own)
-            planar = self.geometry.planar | np.any(moved != 0, axis=0)
-            self._turned = self.warmup.variances, turns, planar
-        return self._turned[1:]
+        self.learnt = self.warmup.search_step(self.learnt, acceptance)
 
     def _reflecting(self, given: Given) -> tuple[np.ndarray, np.ndarray]:
-        reflects = self.geometry.reflects
+        """Bounds at which coordinates are reflected; infinite for all others."""
+        reflects = self.walls.reflects
         return np.where(reflects, given.lower, -np.inf), np.where(reflects, given.upper, np.inf)
 
-    def _moves(self, given: Given) -> tuple[np.ndarray, np.ndarray]:
-        """How coordinates move, and which of them bounce. Made once for each metric and given."""
-        made_of = self.warmup.variances, self.warmup.pull, given
-        if self._moved is None or any(map(operator.is_not, self._moved[0], made_of)):
-            lower, upper = self._reflecting(given)
-            _, planar = self._turns()
-            bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~planar
-            coordinates = np.stack([self.warmup.variances, lower, upper, self.warmup.pull, planar])
-            self._moved = made_of, coordinates, np.flatnonzero(bounces)
-        return self._moved[1:]
-
     def _system(self, given: Given, step_size: float) -> System:
-        warmup, geometry = self.warmup, self.geometry
-        coordinates, bouncing = self._moves(given)
+        learnt, metric = self.learnt, self.learnt.metric
+        lower, upper = self._reflecting(given)
+        bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~metric.planar
         return System(
             others=given.others,
-            sharpness=self.sharpness(),
-            coordinates=coordinates,
-            bouncing=bouncing,
-            planes=geometry.planes,
-            turns=self._turns()[0],
-            dense=warmup.covariance,
-            root=warmup.root,
-            ordered=geometry.runs,
-            inner=warmup.inner_steps(step_size),
+            sharpness=self.warmup.sharpness(learnt),
+            coordinates=np.stack([metric.variances, lower, upper, learnt.pull, metric.planar]),
+            bouncing=np.flatnonzero(bounces),
+            planes=self.walls.planes,
+            turns=metric.turns,
+            dense=metric.covariance,
+            root=metric.root,
+            ordered=self.walls.runs,
+            inner=self.warmup.inner_steps(learnt, step_size),
         )

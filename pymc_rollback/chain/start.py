@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from pymc.exceptions import SamplingError
 
-from pymc_rollback.target.geometry import Geometry
+from pymc_rollback.target.slacks import Slacks
+from pymc_rollback.target.walls import Walls
 
 MARGINS = (1.0, 1e-2, 1e-4, 1e-6)
 """By how much slacks are made positive, in units of their size at the first point."""
@@ -18,12 +18,16 @@ HALVINGS = 40
 """How often a jitter that leaves the region is halved."""
 
 
+class OutsideError(ValueError):
+    """No point inside the region was found; says what could not be met."""
+
+
 class Start:
     """Finds starting positions in a region.
 
     Parameters
     ----------
-    geometry
+    walls, slacks
         The region in terms of the coordinates.
     others
         Values of the variables that other step methods sample.
@@ -32,9 +36,14 @@ class Start:
     """
 
     def __init__(
-        self, geometry: Geometry, others: np.ndarray, lower: np.ndarray, upper: np.ndarray
+        self,
+        walls: Walls,
+        slacks: Slacks,
+        others: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
     ) -> None:
-        self.geometry = geometry
+        self.walls, self.slacks = walls, slacks
         self.others = others
         self.lower, self.upper = lower, upper
 
@@ -67,49 +76,44 @@ class Start:
     def _move(self, position: np.ndarray, spread: float, rng: np.random.Generator) -> np.ndarray:
         return self._reflect(position + spread * rng.normal(size=position.size))
 
-    def _slacks(self, position: np.ndarray) -> np.ndarray:
+    def _rows(self, position: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return self.geometry.row_slacks(position, self.others)
+            return self.slacks.rows(position, self.others)
 
     def _is_inside(self, position: np.ndarray) -> bool:
-        slacks = self._slacks(position)
+        slacks = self._rows(position)
         if not np.all(slacks > 0) or not np.any(np.isinf(slacks)):
             return bool(np.all(slacks > 0))
         # at a pole the slack jumps from one side to the other: it is an edge, and no way leads off
         with np.errstate(all="ignore"):
-            gradients = self.geometry.row_gradients(position, self.others)
+            gradients = self.slacks.gradients(position, self.others)
         return bool(np.all(np.isfinite(gradients)))
 
     def _walk_in(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        if self.geometry.is_affine:
+        if self.walls.is_affine:
             return self._nearest(position)
         best, least = position, -np.inf
         for attempt in range(TRIES):
             noise = rng.normal(size=position.size) * (0.0 if attempt == 0 else _spread(attempt))
-            found = self._descend(self._fold(position + noise))
+            found = self._descend(self._clip(position + noise))
             if self._is_inside(found):
                 return found
-            shortfall = np.min(np.nan_to_num(self._slacks(found), nan=-np.inf, posinf=0.0))
+            shortfall = np.min(np.nan_to_num(self._rows(found), nan=-np.inf, posinf=0.0))
             if shortfall > least:
                 best, least = found, shortfall
-        raise SamplingError(self._complaint(best))
+        raise OutsideError(self._complaint(best))
 
-    def _fold(self, position: np.ndarray) -> np.ndarray:
-        """The nearest position within the bounds, put in order."""
-        folded = self.geometry.keep_inside(position, self.lower, self.upper).copy()
-        for start, length, direction in self.geometry.runs:
-            run = slice(int(start), int(start + length))
-            folded[run] = np.sort(folded[run])[:: int(direction)]
-        return folded
+    def _clip(self, position: np.ndarray) -> np.ndarray:
+        return self.walls.clip(position, self.lower, self.upper)
 
     def _descend(self, position: np.ndarray) -> np.ndarray:
         """Minimise the squared shortfall of the slacks, for ever smaller margins."""
-        first = np.abs(self._slacks(position))
+        first = np.abs(self._rows(position))
         scale = np.where(np.isfinite(first) & (first > 0), first, 1.0)
 
         def objective(q: np.ndarray, margin: float) -> tuple[float, np.ndarray]:
             with np.errstate(all="ignore"):
-                value, gradient = self.geometry.shortfall(q, self.others, margin * scale, scale)
+                value, gradient = self.slacks.shortfall(q, self.others, margin * scale, scale)
             if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
                 return 1e300, np.zeros_like(q)
             return float(value), gradient
@@ -126,16 +130,16 @@ class Start:
                 method="L-BFGS-B",
                 options=options,
             )
-            position = self._fold(answer.x)
+            position = self._clip(answer.x)
             if self._is_inside(position):
                 break
         return position
 
     def _nearest(self, position: np.ndarray) -> np.ndarray:
         """Nearest point of an affine system that is half as deep as possible: linear programs."""
-        offset = self._slacks(np.zeros_like(position))
-        rows = self.geometry.row_gradients(position, self.others)
-        orders = self.geometry.order_rows()
+        offset = self._rows(np.zeros_like(position))
+        rows = self.slacks.gradients(position, self.others)
+        orders = self.walls.order_rows()
         rows, offset = np.concatenate([rows, orders]), np.r_[offset, np.zeros(len(orders))]
         size = np.linalg.norm(rows, axis=1)
         size = np.where(size > 0, size, 1.0)
@@ -148,7 +152,7 @@ class Start:
             bounds=[*bounds, (None, 1.0 + np.abs(offset).max())],
         )
         if deepest.x is None:
-            raise SamplingError(self._complaint(position))
+            raise OutsideError(self._complaint(position))
         # |x - position| <= u, and the sum of u is to be small
         unit = scipy.sparse.identity(position.size)
         nearest = scipy.optimize.linprog(
@@ -158,13 +162,13 @@ class Start:
             bounds=[*bounds, *[(0.0, None)] * position.size],
         )
         answer = deepest if nearest.x is None else nearest
-        found = self._fold(answer.x[: position.size])
+        found = self._clip(answer.x[: position.size])
         if not self._is_inside(found):
-            raise SamplingError(self._complaint(found))
+            raise OutsideError(self._complaint(found))
         return found
 
     def _complaint(self, position: np.ndarray) -> str:
-        slacks = self.geometry.named_slacks(position, self.others)
+        slacks = self.slacks.named(position, self.others)
         violated = [f"{name!r} (slack {np.min(s):.3g})" for name, s in slacks if not np.all(s > 0)]
         return (
             "No point inside the region was found from the start. At the best point, "
@@ -203,7 +207,7 @@ class Start:
         moved = np.where(
             position < self.lower, low, np.where(position > self.upper, high, position)
         )
-        return self._fold(moved)
+        return self._clip(moved)
 
 
 def _spread(attempt: int) -> float:

@@ -17,11 +17,8 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.region.support import Support
 from pymc_rollback.target.barrier import boundary_term
-from pymc_rollback.target.mirror import fold, image_energy, within_reach
+from pymc_rollback.target.mirror import LEAST_SHARPNESS, fold, image_energy, within_reach
 from pymc_rollback.target.plan import Plan
-
-LEAST_SHARPNESS = 8.0
-"""Sharpness times width of two bounds that move with other variables, if no sharpness is given."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,11 @@ def lay_out(values: Sequence[tuple[str, np.ndarray]]) -> list[Block]:
         blocks.append(Block(name, slice(start, start + value.size), value.shape, str(value.dtype)))
         start += value.size
     return blocks
+
+
+def ravel(point: Mapping[str, np.ndarray], blocks: Sequence[Block]) -> np.ndarray:
+    """Values of the variables of some blocks, one after the other."""
+    return np.concatenate([np.empty(0), *(np.ravel(point[b.name]).astype(float) for b in blocks)])
 
 
 class Density:
@@ -77,6 +79,11 @@ class Density:
         others = sum(block.span.stop - block.span.start for block in self.other_blocks)
         self.others = pt.tensor("others", dtype="float64", shape=(others,))
         self.sharpness = pt.dvector("sharpness")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a draw goes on from the one before, with no other variable or image between."""
+        return not (self.other_blocks or self.plan.mirrored)
 
     @property
     def _unfolded(self) -> list[TensorVariable]:
@@ -203,7 +210,7 @@ class Density:
         rvs = [self.model[name] for name in self.plan.names]
         own = self.model.rvs_to_transforms
         changed = [rv for rv in rvs if own[rv] is not self.space.transforms[rv]]
-        # the value of the space itself, not what it is mapped to and back: that may round to a bound
+        # the value of the space itself, not mapped out and back: that may round to a bound
         jacobians = [
             _log_jacobian(rv, own[rv], _forward(rv, own[rv]))
             - _log_jacobian(rv, self.space.transforms[rv], self.space.values[rv])

@@ -20,6 +20,9 @@ from pytensor.tensor.variable import TensorVariable
 
 Bound: TypeAlias = TensorVariable | None
 
+LEAST_SHARPNESS = 8.0
+"""Sharpness times width of two bounds that move with other variables, if no sharpness is given."""
+
 
 def fold(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:
     r"""Reflect a coordinate into its support.

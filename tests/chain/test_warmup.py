@@ -1,9 +1,12 @@
 """What warm-up learns from draws that are given to it."""
 
+import pickle
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_rollback as rb
 from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH
@@ -25,11 +28,14 @@ def fresh_chain(radius=None, **options):
         return rb.RollbackHMC(**options).chain
 
 
-def close_window(warmup, positions):
-    """Give a window of draws to a warm-up, and close it."""
-    ends = [warmup.update(x, x / SD**2, 0.8, 0.0, 7) for x in positions]
-    assert ends == [False] * (len(ends) - 1) + [True]
-    warmup.close_window(np.full(3, -np.inf), np.full(3, np.inf))
+def close_window(chain, positions):
+    """Give a window of draws to a chain's warm-up, and close it."""
+    for x in positions:
+        assert not chain.learnt.at_window_end
+        chain.learnt = chain.warmup.update(chain.learnt, x, x / SD**2, 0.8, 0.0, 7)
+    assert chain.learnt.at_window_end
+    chain.learnt = chain.warmup.close_window(chain.learnt, np.full(3, -np.inf), np.full(3, np.inf))
+    return chain.learnt.metric.variances
 
 
 @pytest.fixture
@@ -39,42 +45,58 @@ def creeping():
 
 
 def test_early_metric_knows_the_scale_from_slopes(creeping):
-    warmup = fresh_chain().warmup
-    close_window(warmup, creeping)
-    np.testing.assert_allclose(np.sqrt(warmup.variances), SD)
+    np.testing.assert_allclose(np.sqrt(close_window(fresh_chain(), creeping)), SD)
 
 
 def test_early_metric_stays_below_the_spread_with_a_barrier(creeping):
     """Slopes know nothing of the barrier, and the draws may fill the region."""
-    warmup = fresh_chain(radius=6.0).warmup
-    close_window(warmup, creeping)
+    variances = close_window(fresh_chain(radius=6.0), creeping)
     spread = np.var(creeping, axis=0)
-    assert np.all(warmup.variances < spread) and np.all(warmup.variances > 0.9 * spread)
+    assert np.all(variances < spread) and np.all(variances > 0.9 * spread)
 
 
 def test_late_metric_is_the_spread():
-    warmup = fresh_chain().warmup
+    chain = fresh_chain()
     rng, begin = np.random.default_rng(1), 0
-    while warmup.window_end <= 2 * EARLY:
-        draws = 3 * SD * rng.normal(size=(warmup.window_end - begin, 3))
-        begin = warmup.window_end
-        close_window(warmup, draws)
-    np.testing.assert_allclose(warmup.variances, np.var(draws, axis=0))
+    while chain.learnt.window_end <= 2 * EARLY:
+        draws = 3 * SD * rng.normal(size=(chain.learnt.window_end - begin, 3))
+        begin = chain.learnt.window_end
+        variances = close_window(chain, draws)
+    np.testing.assert_allclose(variances, np.var(draws, axis=0))
 
 
 def test_a_chain_that_never_moved_shrinks_its_metric():
-    warmup = fresh_chain().warmup
-    before = warmup.variances
-    close_window(warmup, np.ones((10, 3)))
-    np.testing.assert_allclose(warmup.variances, before / 100)
+    chain = fresh_chain()
+    before = chain.learnt.metric.variances
+    np.testing.assert_allclose(close_window(chain, np.ones((10, 3))), before / 100)
 
 
 @pytest.mark.parametrize(("most", "early"), [(10, EARLY_TREEDEPTH), (3, 3)])
 def test_early_trajectories_are_short(most, early):
     chain = fresh_chain(max_treedepth=most)
     assert chain._length(tune=True) == early
-    chain.warmup.window_end = 2 * EARLY
+    chain.learnt = chain.learnt._replace(window_end=2 * EARLY)
     assert chain._length(tune=True) == chain._length(tune=False) == most
+
+
+def test_what_was_learnt_is_not_changed_in_place(creeping):
+    """So that a chain can go back to it, and any pickle can take it."""
+    chain = fresh_chain(radius=6.0, metric="dense")
+    kept = []
+    for window in (creeping, 2 * creeping):
+        kept += [(chain.learnt, pickle.dumps(chain.learnt))]
+        close_window(chain, window)
+    assert all(pickle.dumps(learnt) == then for learnt, then in kept)
+    assert equal_dataclass_values(pickle.loads(kept[1][1]), kept[1][0])
+    assert not equal_dataclass_values(kept[0][0], kept[1][0])
+
+
+def test_a_window_that_has_just_begun_is_left(creeping):
+    chain = fresh_chain()
+    chain.before = chain.learnt
+    close_window(chain, creeping)
+    chain.finish()
+    assert chain.learnt.iteration == 0 and chain.before is None
 
 
 @as_model

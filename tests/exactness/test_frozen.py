@@ -22,7 +22,7 @@ def half_normals():
 
 def learnt(step):
     """What a chain has learnt, as bytes."""
-    return cloudpickle.dumps(step.chain.warmup.sampling_state)
+    return cloudpickle.dumps(step.chain.learnt)
 
 
 def warmed_up(model, n=100, **options):

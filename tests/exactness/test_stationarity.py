@@ -15,7 +15,7 @@ from harness import STEPS, Chains, static_step
 from scipy import stats
 from targets import TARGETS, crescent, prepared
 
-from pymc_rollback.target import density, geometry
+from pymc_rollback.target import density, walls
 
 ERROR_RATE = 1e-4
 CONTROL_RATE = 1e-8
@@ -76,7 +76,7 @@ def test_control_smoothed_draws_do_not():
 @pytest.mark.slow
 def test_control_without_a_fresh_image_they_do_not(monkeypatch):
     target = TARGETS["soft"]
-    monkeypatch.setattr(geometry, "draw_image", lambda x, *rest: x.copy())
+    monkeypatch.setattr(walls, "draw_image", lambda x, *rest: x.copy())
     p, _ = p_value(target, *prepared("soft", "static"), n=1000)
     assert p < CONTROL_RATE
 

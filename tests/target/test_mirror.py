@@ -23,8 +23,8 @@ from scipy import stats
 import pymc_rollback as rb
 from pymc_rollback.target import mirror
 from pymc_rollback.target.density import Density
-from pymc_rollback.target.geometry import Geometry
 from pymc_rollback.target.plan import Plan, choose_treatments
+from pymc_rollback.target.walls import read_walls
 
 MIRRORS = ["lower", "upper", "both"]
 
@@ -243,9 +243,9 @@ def test_an_order_is_a_sort_with_a_unit_jacobian(y):
 
 def test_all_permutations_of_an_order_are_equally_likely():
     """A right sampler fails with a probability of 1e-4."""
-    geometry, rng = Geometry(ordered()), np.random.default_rng(1)
+    walls, rng = read_walls(ordered()), np.random.default_rng(1)
     x, unbounded = np.array([-1.0, 0.0, 1.0]), np.full(3, np.inf)
-    draws = [geometry.draw_image(x, -unbounded, unbounded, np.ones(3), rng) for _ in range(6000)]
+    draws = [walls.draw_image(x, -unbounded, unbounded, np.ones(3), rng) for _ in range(6000)]
     _, counts = np.unique(np.argsort(draws, axis=1) @ [9, 3, 1], return_counts=True)
     assert len(counts) == 6
     assert stats.chisquare(counts).pvalue > 1e-4

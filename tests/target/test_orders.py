@@ -26,7 +26,7 @@ def walls(model, **options):
 def test_equal_bounds_exchange():
     model = uniform()
     assert rb.describe(model).variables[0].action == "sort"
-    assert rb.RollbackHMC(model=model).geometry.runs.tolist() == [[0.0, 2.0, 1.0]]
+    assert rb.RollbackHMC(model=model).walls.runs.tolist() == [[0.0, 2.0, 1.0]]
 
 
 @pytest.mark.parametrize("bounds", [UNEVEN, (0.0, UNEVEN[1]), (UNEVEN[0], 3.0)])
@@ -34,8 +34,8 @@ def test_bounds_that_differ_make_planes_of_the_order(bounds):
     """The order is that of the variable itself: no other transform comes before it."""
     model = uniform(*bounds, default_transform=None)
     step = rb.RollbackHMC(model=model)
-    assert step.geometry.runs.size == 0
-    np.testing.assert_allclose(step.geometry.planes[:2, 0], np.array([-1, 1]) / np.sqrt(2))
+    assert step.walls.runs.size == 0
+    np.testing.assert_allclose(step.walls.planes[:2, 0], np.array([-1, 1]) / np.sqrt(2))
     assert walls(model) == dict.fromkeys(["x.lower", "x.upper", "x.order"], "reflects")
 
 
@@ -92,5 +92,5 @@ def test_one_pull_for_a_run():
     step, point = rb.RollbackHMC(model=model, rng=1), model.initial_point()
     for _ in range(200):
         point, _ = step.step(point)
-    pull = step.chain.warmup.pull
+    pull = step.chain.learnt.pull
     assert pull[0] > 1 and np.ptp(pull) == 0

@@ -10,8 +10,8 @@ import pymc_rollback as rb
 from pymc_rollback.prepare import read_plan, spread_sharpness
 from pymc_rollback.target import approach
 from pymc_rollback.target.density import Density
-from pymc_rollback.target.geometry import Geometry
 from pymc_rollback.target.plan import choose_treatments
+from pymc_rollback.target.walls import read_walls
 
 
 def action(name, model):
@@ -171,6 +171,7 @@ def test_a_constraint_belongs_to_its_potential_whatever_its_name():
         "v.plane": "reflects",
         "v.max": "barrier",
     }
-    sharpness = spread_sharpness(given, Geometry(Density(plan, plan.region.start)))
+    walls = read_walls(Density(plan, plan.region.start))
+    sharpness = spread_sharpness(given, plan, walls)
     # of v, of both elements of x, which has no bounds, and of v.max, which is tuned
     np.testing.assert_equal(sharpness, [5.0, 0.0, 0.0, np.nan])

@@ -1,0 +1,106 @@
+"""A metric and what follows from it, and its estimate from a window of draws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pymc_rollback.chain.metric import estimate_metric, make_metric
+from pymc_rollback.chain.window import open_window
+from pymc_rollback.target.walls import Walls
+
+COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
+
+WALLS = Walls(
+    size=3,
+    reflects=np.zeros(3, dtype=bool),
+    runs=np.empty((0, 3)),
+    run_names=(),
+    planes=np.array([[0.6], [0.0], [0.8], [1.0]]),
+    mirrors=(),
+    barrier_rows=0,
+    is_affine=True,
+    has_energy=False,
+    sharp=(),
+)
+"""A plane that concerns the first and the last coordinate."""
+
+
+def window_of(draws, dense=False, slopes=None):
+    window = open_window(draws.shape[1], dense)
+    for x, slope in zip(draws, np.zeros_like(draws) if slopes is None else slopes, strict=True):
+        window = window.add(x, slope)
+    return window
+
+
+@pytest.fixture
+def draws():
+    return np.random.default_rng(1).multivariate_normal([5.0, 0.0, -5.0], COVARIANCE, 4000)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_turn_keeps_the_kinetic_energy(dense):
+    """It reverses the rate at which the slack of the plane changes, and momentum fits velocity."""
+    inverse_mass = COVARIANCE if dense else np.diag(np.diag(COVARIANCE))
+    metric = make_metric(WALLS, np.diag(COVARIANCE), COVARIANCE if dense else None)
+    normal, momentum = WALLS.planes[:-1, 0], np.array([1.0, -2.0, 0.5])
+    velocity = inverse_mass @ momentum
+    rate = normal @ velocity
+    velocity_turn, [rate_turn], momentum_turn = np.split(2 * rate * metric.turns[0], [3, 4])
+    np.testing.assert_allclose(inverse_mass @ (momentum - momentum_turn), velocity - velocity_turn)
+    assert normal @ (velocity - velocity_turn) == pytest.approx(-rate)
+    assert rate - rate_turn == pytest.approx(-rate)
+    turned = momentum - momentum_turn
+    assert turned @ inverse_mass @ turned == pytest.approx(momentum @ velocity)
+    # the second coordinate is turned only because it is correlated with the first
+    assert metric.planar.tolist() == [True, dense, True]
+
+
+def test_lengths_in_a_metric():
+    metric = make_metric(WALLS, np.diag(COVARIANCE), COVARIANCE)
+    assert metric.lengths(np.array([[1.0, 1.0, 0.0]])) == pytest.approx(2.0)
+    np.testing.assert_allclose(metric.root @ metric.root.T, np.linalg.inv(COVARIANCE))
+
+
+def test_moments_are_those_of_the_draws(draws):
+    slopes = (draws - draws.mean(0)) / np.diag(COVARIANCE) + 3.0
+    moments = window_of(draws, slopes=slopes).moments
+    np.testing.assert_allclose(moments.mean, draws.mean(0))
+    np.testing.assert_allclose(moments.variance, draws.var(0))
+    np.testing.assert_allclose(moments.slope, 3.0)
+    np.testing.assert_allclose(moments.slope_variance, slopes.var(0))
+    np.testing.assert_allclose(moments.cross_covariance, draws.var(0) / np.diag(COVARIANCE))
+    assert abs(moments.autocorrelation()) < 0.1
+    assert window_of(np.ones((5, 3))).moments.autocorrelation() is None
+
+
+def test_pull_is_the_slope_at_the_nearer_wall(draws):
+    """The potential (x - 5)²/2 + 20 x, and so on: only the first wall is pressed against."""
+    slopes = draws - [5.0, 0.0, -5.0] + [20.0, -20.0, 0.0]
+    moments = window_of(draws, slopes=slopes).moments
+    lower, upper = np.array([-2.0, -9.0, -9.0]), np.full(3, np.inf)
+    np.testing.assert_allclose(moments.pull(lower, upper), [13.0, 0.0, 0.0])
+
+
+def test_estimates(draws):
+    unit = make_metric(WALLS, np.ones(3))
+    diagonal = estimate_metric(window_of(draws), unit, WALLS, early=False)
+    np.testing.assert_allclose(diagonal.variances, draws.var(0))
+    assert diagonal.covariance.size == diagonal.root.size == 0
+    dense = estimate_metric(window_of(draws, dense=True), unit, WALLS, early=False)
+    np.testing.assert_allclose(np.diag(dense.covariance), draws.var(0))
+    np.testing.assert_allclose(dense.covariance, np.cov(draws.T, bias=True), rtol=0.01, atol=1e-3)
+
+
+def test_coordinates_that_reflect_are_correlated_with_no_other(draws):
+    walls = replace(WALLS, reflects=np.array([True, False, False]))
+    unit = make_metric(walls, np.ones(3))
+    dense = estimate_metric(window_of(draws, dense=True), unit, walls, early=False)
+    assert not np.any(dense.covariance[0, 1:]) and dense.covariance[1, 2] != 0
+
+
+def test_coordinates_that_exchange_places_share_one_variance(draws):
+    walls = replace(WALLS, runs=np.array([[0.0, 2.0, -1.0]]), run_names=("x",))
+    metric = estimate_metric(window_of(draws), make_metric(walls, np.ones(3)), walls, early=False)
+    np.testing.assert_allclose(metric.variances[:2], np.var(draws[:, :2]))
+    np.testing.assert_allclose(metric.variances[2], np.var(draws[:, 2]))
