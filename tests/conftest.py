@@ -1,4 +1,4 @@
-"""Models are interpreted, not compiled, in tests that need no speed: most of a test is compiling."""
+"""Models are interpreted, not compiled, in tests that need no speed: compiling takes longest."""
 
 import warnings
 

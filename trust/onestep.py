@@ -37,7 +37,7 @@ from pymc_rollback.kernels.native import (
 from pymc_rollback.kernels.state import POSITION, SLOPE, SYSTEM, System
 from pymc_rollback.kernels.stats import STEPS, Outcome
 from pymc_rollback.kernels.trajectory import ADDRESS
-from trust.targets import DRAW, TARGETS
+from trust.targets import DRAW, TARGETS, when_needed
 
 SUSPECT, WRONG = 3.5, 5.0
 """Standard errors at which a row is looked at again, and at which it is wrong."""
@@ -164,19 +164,21 @@ def is_outside(least, position, walls_address, system):
     return outside
 
 
-@njit(
-    types.void(
-        *[ADDRESS] * 5,
-        SYSTEM,
-        types.float64,
-        types.int64,
-        types.int64,
-        ADDRESS,
-        types.int64,
-        MATRIX,
-        MATRICES,
-        MATRIX,
-        MATRIX,
+@when_needed(
+    njit(
+        types.void(
+            *[ADDRESS] * 5,
+            SYSTEM,
+            types.float64,
+            types.int64,
+            types.int64,
+            ADDRESS,
+            types.int64,
+            MATRIX,
+            MATRICES,
+            MATRIX,
+            MATRIX,
+        )
     )
 )
 def make_transitions(
@@ -266,11 +268,11 @@ def run(
     name = KERNELS[case.kernel][0]
     points, sums = np.zeros((1, 2, case.n + 3)), np.zeros((5, len(VIEWS)))
     rng = np.random.default_rng([seed, *map(ord, case.text)])
-    make_transitions(
+    make_transitions()(
         *addresses(kernels, name),
-        address_of(target.model, MODEL),
-        0 if target.walls is None else address_of(target.walls, WALLS),
-        address_of(target.draw, DRAW),
+        address_of(target.model(), MODEL),
+        0 if target.walls is None else address_of(target.walls(), WALLS),
+        address_of(target.draw(), DRAW),
         target.system(case.n, case.dense) if system is None else system,
         case.step_size,
         case.length,

@@ -6,6 +6,7 @@ the kernels take them, and ``draw(rng, x)``, which overwrites ``x`` with an exac
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numba import njit, types
@@ -17,8 +18,17 @@ from pymc_rollback.kernels.state import System
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
 
-def as_draw(function):
-    return njit(DRAW.signature)(function)
+def when_needed(compile):
+    """Have a decorator compile a function when it is first asked for, not for every import."""
+
+    def decorate(function):
+        return cache(lambda: compile(function))
+
+    return decorate
+
+
+a_model, some_walls = when_needed(as_model), when_needed(as_walls)
+a_draw = when_needed(njit(DRAW.signature))
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,8 @@ class Target:
     Attributes
     ----------
     model, walls, draw
-        What is sampled; ``walls`` is None where only the drift keeps trajectories inside.
+        What is sampled, each a function that compiles it; ``walls`` is None where only the drift
+        keeps trajectories inside.
     lower, upper
         Bounds of every coordinate; with ``first_free`` of all but the first. A lower bound that is
         not a number is the first coordinate.
@@ -50,9 +61,9 @@ class Target:
         Whether it is a target of the paper's sampler.
     """
 
-    model: Dispatcher
-    draw: Dispatcher
-    walls: Dispatcher | None = None
+    model: Callable[[], Dispatcher]
+    draw: Callable[[], Dispatcher]
+    walls: Callable[[], Dispatcher] | None = None
     lower: float = -np.inf
     upper: float = np.inf
     first_free: bool = False
@@ -116,13 +127,13 @@ def sigmoid(z):
 # Models
 
 
-@as_model
+@a_model
 def normal(x, others, slope):
     slope[:] = -x
     return -0.5 * np.sum(x * x)
 
 
-@as_model
+@a_model
 def correlated(x, others, slope):
     """Unit variances, all correlations 0.6."""
     shared = 0.6 * np.sum(x) / (1 + 0.6 * (x.size - 1))
@@ -130,26 +141,26 @@ def correlated(x, others, slope):
     return 0.5 * np.sum(x * slope)
 
 
-@as_model
+@a_model
 def falling(x, others, slope):
     """Exponentials."""
     slope[:] = -1.0
     return -np.sum(x)
 
 
-@as_model
+@a_model
 def rising(x, others, slope):
     slope[:] = 3.0
     return 3.0 * np.sum(x)
 
 
-@as_model
+@a_model
 def steeply_falling(x, others, slope):
     slope[:] = -3.0
     return -3.0 * np.sum(x)
 
 
-@as_model
+@a_model
 def folded_rising(y, others, slope):
     """A density that rises along (0, 1), in terms of images."""
     total = 0.0
@@ -160,7 +171,7 @@ def folded_rising(y, others, slope):
     return total
 
 
-@as_model
+@a_model
 def above_the_first(y, others, slope):
     """A normal, and exponentials above it, in terms of images about it."""
     slope[0] = -y[0]
@@ -172,7 +183,7 @@ def above_the_first(y, others, slope):
     return total
 
 
-@as_model
+@a_model
 def waiting(x, others, slope):
     """The log of a rate, a Gamma(2), and waiting times at that rate."""
     rate = np.exp(x[0])
@@ -182,7 +193,7 @@ def waiting(x, others, slope):
     return (1 + x.size) * x[0] - rate * (1 + total)
 
 
-@as_model
+@a_model
 def cliff(x, others, slope):
     """Normals whose density drops by 1000 where the first is above 0.5."""
     slope[:] = -x
@@ -192,7 +203,7 @@ def cliff(x, others, slope):
 # Walls
 
 
-@as_walls
+@some_walls
 def ball(x, others, sharpness, push, outcome):
     """Inside |x|² = n."""
     mu, slack = sharpness[0] * np.sqrt(x.size), 1 - np.sum(x * x) / x.size
@@ -201,7 +212,7 @@ def ball(x, others, sharpness, push, outcome):
     return softplus(-mu * slack)
 
 
-@as_walls
+@some_walls
 def gap(x, others, sharpness, push, outcome):
     """The first below -0.4 or above 0.5."""
     mu, left, right = sharpness[0], -0.4 - x[0], x[0] - 0.5
@@ -212,7 +223,7 @@ def gap(x, others, sharpness, push, outcome):
     return softplus(-mu * slack)
 
 
-@as_walls
+@some_walls
 def mirror(y, others, sharpness, push, outcome):
     """Images about zero."""
     mu, energy = sharpness[0], 0.0
@@ -223,7 +234,7 @@ def mirror(y, others, sharpness, push, outcome):
     return energy
 
 
-@as_walls
+@some_walls
 def moving_mirror(y, others, sharpness, push, outcome):
     """Images about the first."""
     mu, energy, least = sharpness[0], 0.0, np.inf
@@ -238,7 +249,7 @@ def moving_mirror(y, others, sharpness, push, outcome):
     return energy
 
 
-@as_walls
+@some_walls
 def two_mirrors(y, others, sharpness, push, outcome):
     """Images about zero and one, with weights that sum to one."""
     mu, energy, reached = sharpness[0], 0.0, True
@@ -256,7 +267,7 @@ def two_mirrors(y, others, sharpness, push, outcome):
     return energy
 
 
-@as_walls
+@some_walls
 def soft_floor(x, others, sharpness, push, outcome):
     """The last above zero, smoothed as in the paper."""
     mu = sharpness[0]
@@ -270,26 +281,26 @@ def soft_floor(x, others, sharpness, push, outcome):
 # Exact draws
 
 
-@as_draw
+@a_draw
 def draw_normal(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()
 
 
-@as_draw
+@a_draw
 def draw_correlated(rng, x):
     shared = np.sqrt(0.6) * rng.standard_normal()
     for i in range(x.size):
         x[i] = shared + np.sqrt(0.4) * rng.standard_normal()
 
 
-@as_draw
+@a_draw
 def draw_half_normal(rng, x):
     for i in range(x.size):
         x[i] = abs(rng.standard_normal())
 
 
-@as_draw
+@a_draw
 def draw_exponential(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_exponential()
@@ -301,27 +312,27 @@ def in_box(rng, slope):
     return np.log1p(rng.random() * np.expm1(slope)) / slope
 
 
-@as_draw
+@a_draw
 def draw_rising(rng, x):
     for i in range(x.size):
         x[i] = in_box(rng, 3.0)
 
 
-@as_draw
+@a_draw
 def draw_ordered_normal(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()
     x.sort()
 
 
-@as_draw
+@a_draw
 def draw_ordered_box(rng, x):
     for i in range(x.size):
         x[i] = in_box(rng, -3.0)
     x.sort()
 
 
-@as_draw
+@a_draw
 def draw_between_planes(rng, x):
     n = x.size
     while True:
@@ -332,7 +343,7 @@ def draw_between_planes(rng, x):
             return
 
 
-@as_draw
+@a_draw
 def draw_corner(rng, x):
     while True:
         for i in range(x.size):
@@ -341,7 +352,7 @@ def draw_corner(rng, x):
             return
 
 
-@as_draw
+@a_draw
 def draw_in_ball(rng, x):
     while True:
         for i in range(x.size):
@@ -350,7 +361,7 @@ def draw_in_ball(rng, x):
             return
 
 
-@as_draw
+@a_draw
 def draw_beside_gap(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()
@@ -358,14 +369,14 @@ def draw_beside_gap(rng, x):
         x[0] = rng.standard_normal()
 
 
-@as_draw
+@a_draw
 def draw_image(rng, y):
     for i in range(y.size):
         x = abs(rng.standard_normal())
         y[i] = x if rng.random() < sigmoid(2.0 * x) else -x
 
 
-@as_draw
+@a_draw
 def draw_two_images(rng, y):
     for i in range(y.size):
         x = in_box(rng, 3.0)
@@ -374,7 +385,7 @@ def draw_two_images(rng, y):
         y[i] = x if pick < 1 else -x if pick < 1 + low else 2 - x
 
 
-@as_draw
+@a_draw
 def draw_above_the_first(rng, y):
     y[0] = rng.standard_normal()
     for i in range(1, y.size):
@@ -382,7 +393,7 @@ def draw_above_the_first(rng, y):
         y[i] = y[0] + (height if rng.random() < sigmoid(2.0 * height) else -height)
 
 
-@as_draw
+@a_draw
 def draw_waiting(rng, x):
     rate = rng.standard_exponential() + rng.standard_exponential()
     x[0] = np.log(rate)
@@ -390,7 +401,7 @@ def draw_waiting(rng, x):
         x[i] = rng.standard_exponential() / rate
 
 
-@as_draw
+@a_draw
 def draw_below_cliff(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()
@@ -398,7 +409,7 @@ def draw_below_cliff(rng, x):
         x[0] = rng.standard_normal()
 
 
-@as_draw
+@a_draw
 def draw_smoothed(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()

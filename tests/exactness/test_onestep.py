@@ -73,6 +73,6 @@ def test_densities_and_walls_have_the_slopes_that_they_say(name):
         ]
         np.testing.assert_allclose(answer[:n], steps, rtol=1e-4, atol=1e-6)
 
-    slopes(target.model, np.empty(0), level=n)
+    slopes(target.model(), np.empty(0), level=n)
     if target.walls is not None:
-        slopes(target.walls, np.empty(0), np.array([target.sharpness]), level=n)
+        slopes(target.walls(), np.empty(0), np.array([target.sharpness]), level=n)
