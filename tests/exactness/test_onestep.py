@@ -63,7 +63,7 @@ def test_densities_and_walls_have_the_slopes_that_they_say(name):
     target, rng, h = TARGETS[name], np.random.default_rng(1), 1e-6
     n = max(target.least, 2)
     x = np.empty(n)
-    target.draw(rng, x)
+    target.draw()(rng, x)
 
     def slopes(function, *rest, level):
         [answer] = function(x, *rest)
