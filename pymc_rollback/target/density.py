@@ -203,7 +203,7 @@ class Density:
         rvs = [self.model[name] for name in self.plan.names]
         own = self.model.rvs_to_transforms
         changed = [rv for rv in rvs if own[rv] is not self.space.transforms[rv]]
-        # the value of the space itself, not what it is mapped to and back: that may round to a bound
+        # the value of the space itself: mapped to x and back it may round to a bound
         jacobians = [
             _log_jacobian(rv, own[rv], _forward(rv, own[rv]))
             - _log_jacobian(rv, self.space.transforms[rv], self.space.values[rv])
