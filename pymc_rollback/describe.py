@@ -1,6 +1,7 @@
 """What was read from a model and what will be done with it, for people."""
 
 import html
+import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
@@ -18,6 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from pymc_rollback.chain.options import Options
+from pymc_rollback.graph.text import shown
 from pymc_rollback.prepare import as_reflect, read_plan, sampled_values
 from pymc_rollback.region.arguments import require_model
 from pymc_rollback.target.plan import Plan
@@ -150,13 +152,26 @@ def describe(
     ----------
     model
         The model; the context's if left out. Or a RollbackHMC, which is described with its own
-        variables and options, whatever else is given here.
+        variables and options.
     vars, constraints, reflect, transform, sharpness
         Options of a RollbackHMC for the model.
     barrier
         The former name of ``reflect``.
+
+    Raises
+    ------
+    ValueError
+        Where options are given beside a RollbackHMC, which has its own.
     """
     if isinstance(model, BlockedStep) and hasattr(model, "plan"):
+        _refuse_options(
+            vars=vars,
+            constraints=constraints,
+            reflect=reflect,
+            transform=transform,
+            sharpness=sharpness,
+            barrier=barrier,
+        )
         plan = model.plan
     else:
         model = require_model(model)
@@ -195,6 +210,17 @@ def describe(
             if not any(c.owner == potential.name for c in region.joint)
         ),
     )
+
+
+def _refuse_options(**options: object) -> None:
+    """Raise where options are given beside a step, which has its own."""
+    defaults = {name: p.default for name, p in inspect.signature(describe).parameters.items()}
+    given = [f"{name}={shown(x)}" for name, x in options.items() if x is not defaults[name]]
+    if given:
+        raise ValueError(
+            f"{', '.join(given)}: a step is described with its own options. Describe the step "
+            "alone, describe(step), or its model with these options, describe(model, ...)."
+        )
 
 
 def summarise(plan: Plan, options: Options) -> str:

@@ -17,11 +17,11 @@ WIDE = 160
 """Characters of a line in which all columns have room, as PyMC lays them out."""
 
 
-class Statistic(NamedTuple):
-    """A statistic of a draw in the progress bar.
+class StatisticColumn(NamedTuple):
+    """A column of the progress bar, which shows one statistic of the last draw.
 
-    Its name, its value before the first draw, its text and the heading of its column; for a narrow
-    terminal a short heading, and the width of the column.
+    The statistic's name, its value before the first draw and its text; the heading of the column;
+    for a narrow terminal a short heading, and the width of the column.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Statistic(NamedTuple):
     width: int
 
 
-STATISTICS = (
-    Statistic("divergences", 0, "{task.fields[divergences]}", "Divergences", "Diverged", 8),
-    Statistic("n_steps", 0, "{task.fields[n_steps]}", "Grad evals", "Grad evals", 5),
-    Statistic("step_size", 0.0, "{task.fields[step_size]:0.2g}", "Step size", "Step size", 7),
-    Statistic("inside", 1.0, "{task.fields[inside]:0.2f}", "Inside", "Inside", 6),
+COLUMNS = (
+    StatisticColumn("divergences", 0, "{task.fields[divergences]}", "Divergences", "Diverged", 8),
+    StatisticColumn("n_steps", 0, "{task.fields[n_steps]}", "Grad evals", "Grad evals", 5),
+    StatisticColumn("step_size", 0.0, "{task.fields[step_size]:0.2g}", "Step size", "Step size", 7),
+    StatisticColumn("inside", 1.0, "{task.fields[inside]:0.2f}", "Inside", "Inside", 6),
 )
-"""What is shown, the most important first."""
+"""Columns beside PyMC's own, the most important first."""
 
 
 def columns_that_fit(width: int) -> list[TextColumn]:
@@ -50,10 +50,10 @@ def columns_that_fit(width: int) -> list[TextColumn]:
         Characters of a line.
     """
     if width >= WIDE:
-        return [TextColumn(s.text, table_column=Column(s.heading, ratio=1)) for s in STATISTICS]
+        return [TextColumn(s.text, table_column=Column(s.heading, ratio=1)) for s in COLUMNS]
     columns: list[TextColumn] = []
     room = width - WIDTH_OF_PYMC
-    for shown in STATISTICS:
+    for shown in COLUMNS:
         room -= shown.width + GAP
         if room >= 0 or not columns:
             column = Column(shown.short, min_width=shown.width, max_width=shown.width)
@@ -63,11 +63,11 @@ def columns_that_fit(width: int) -> list[TextColumn]:
 
 def progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:
     """Columns for the present terminal, and what they show before the first draw."""
-    before = {shown.name: [shown.before] * n_chains for shown in STATISTICS}
+    before = {shown.name: [shown.before] * n_chains for shown in COLUMNS}
     return columns_that_fit(Console().width), before
 
 
 def progressbar_update(stats: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown after a draw, from its statistics; a chain with divergences turns red."""
-    values = {shown.name: stats[shown.name] for shown in STATISTICS}
+    values = {shown.name: stats[shown.name] for shown in COLUMNS}
     return {**values, "failing": stats["divergences"] > 0}

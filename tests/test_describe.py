@@ -185,6 +185,26 @@ def test_a_step_is_described_with_its_options():
 
 
 @pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"reflect": ["x"]}, r"reflect=\['x'\]: "),
+        ({"transform": ["x"], "sharpness": 5.0}, r"transform=\['x'\], sharpness=5.0: "),
+        ({"constraints": {}}, r"constraints=\{\}: "),
+        ({"barrier": ["x"]}, r"barrier=\['x'\]: "),
+        ({"vars": "x"}, "vars='x': "),
+    ],
+)
+def test_options_beside_a_step_are_refused(options, named):
+    with pm.Model() as model:
+        pm.HalfNormal("x")
+    step = rb.RollbackHMC(model=model)
+    remedy = r"own options. Describe the step alone, describe\(step\), or its model"
+    with pytest.raises(ValueError, match=f"^{named}a step is described with its {remedy}"):
+        rb.describe(step, **options)
+
+
+@pytest.mark.usefixtures("uncompiled")
 def test_the_former_name_of_reflect():
     with pm.Model() as model:
         pm.Gamma("b", 0.5, 1)

@@ -7,7 +7,7 @@ import pytest
 from pymc.progress_bar.rich_progress import RichProgressBackend
 from rich.console import Console
 
-from pymc_rollback.progress import STATISTICS, columns_that_fit, progressbar_update
+from pymc_rollback.progress import COLUMNS, columns_that_fit, progressbar_update
 
 DRAWN = {"divergences": 12, "n_steps": 1023, "step_size": 0.00123, "inside": 0.97}
 
@@ -63,4 +63,4 @@ def test_wider_columns_do_not_fit_80(monkeypatch):
 def test_a_chain_with_divergences_fails():
     assert progressbar_update(DRAWN) == {**DRAWN, "failing": True}
     assert progressbar_update({**DRAWN, "divergences": 0})["failing"] is False
-    assert {shown.name for shown in STATISTICS} == set(DRAWN)
+    assert {shown.name for shown in COLUMNS} == set(DRAWN)

@@ -72,7 +72,7 @@ def _write_node(expression: Variable) -> tuple[str, int]:
     if isinstance(op, Subtensor):
         return _write_index(node), _ATOM
     core = getattr(op, "core_op", op)  # of a function that runs over a batch
-    if type(core).__name__ in ("Dot", "MatMul"):
+    if type(core).__name__ == "Dot":
         return _infix(node.inputs, " @ ", 2), 2
     named_by_class = core is not op or isinstance(op, CAReduce)
     name = type(core).__name__.lower() if named_by_class else str(op).split("{")[0]

@@ -231,28 +231,11 @@ def _find_bound(model: pm.Model, slack: TensorVariable) -> Bound | None:
 def _support_rows(support: Support) -> list[tuple[str, str, str, TensorVariable, str]]:
     """Bounds and order of a variable, as names, owners, kinds, slacks and texts."""
     x, rows = support.variable, []
-    if support.lower is not None:
-        text = f"{x.name} > {readable(support.lower)}"
-        rows.append(
-            (
-                f"{x.name}.lower",
-                x.name,
-                "bound",
-                _finite_rows(x - support.lower, support.lower),
-                text,
-            )
-        )
-    if support.upper is not None:
-        text = f"{x.name} < {readable(support.upper)}"
-        rows.append(
-            (
-                f"{x.name}.upper",
-                x.name,
-                "bound",
-                _finite_rows(support.upper - x, support.upper),
-                text,
-            )
-        )
+    for side, symbol, bound in (("lower", ">", support.lower), ("upper", "<", support.upper)):
+        if bound is not None:
+            slack = _finite_rows(x - bound if side == "lower" else bound - x, bound)
+            text = f"{x.name} {symbol} {readable(bound)}"
+            rows.append((f"{x.name}.{side}", x.name, "bound", slack, text))
     if support.order is not None:
         step = x[..., 1:] - x[..., :-1]
         up = support.order == "ascending"

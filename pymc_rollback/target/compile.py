@@ -30,6 +30,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.graph.compat import jitted
 from pymc_rollback.graph.evaluate import snapshot
+from pymc_rollback.graph.products import AFTER_ALGEBRA, multiply_by_vectors
 from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
 from pymc_rollback.target.density import Density
 
@@ -158,7 +159,8 @@ def _jit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            compiled = _compile(inputs, outputs, {**kwargs, "mode": "NUMBA"})
+            mode = get_mode("NUMBA").register((multiply_by_vectors, AFTER_ALGEBRA))
+            compiled = _compile(inputs, outputs, {**kwargs, "mode": mode})
             function = _with_one_argument(jitted(compiled), len(inputs))
         # whatever Numba or PyTensor cannot do, the callbacks can
         except Exception as error:
