@@ -12,6 +12,8 @@ from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_rollback as rb
 
+pytestmark = pytest.mark.compiled
+
 
 def sample(model, draws=500, tune=500, seed=1, **options):
     with model:

@@ -10,7 +10,10 @@ from scipy import integrate, stats
 import pymc_rollback as rb
 
 # PyTensor says so once a process, if there is no BLAS that it can link to
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
 
 
 def check_means(result, truth):

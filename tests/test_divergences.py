@@ -8,7 +8,10 @@ from harness import sample
 import pymc_rollback as rb
 
 # PyTensor says so once a process, if there is no BLAS that it can link to
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
 
 
 def diverging_step(exact=True):

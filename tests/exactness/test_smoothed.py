@@ -11,7 +11,10 @@ from scipy.special import expit
 import pymc_rollback as rb
 
 # PyTensor says so once a process, if there is no BLAS that it can link to
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
 
 MU = 50.0
 COPIES = 20
