@@ -1,7 +1,7 @@
 # make test PYTHON=python3.13   picks the interpreter; each has its own environment
 # make test SLOW=1              runs the statistical tests too
 # make test WORKERS=0           runs all tests in one process
-# make test SLOW=1 MARKED="not kernels"   but for those of the compiled loops alone
+# make test SLOW=1 MARKED="not newest"   leaves out some of them, as .ci/run does
 # make bench ONLY="name"        runs one benchmark, and keeps the results of the others
 # make fuzz SEED=1000           reads and samples other random models than those from 0 on
 # make paper ONLY=name          runs one experiment of the paper, in the same way

@@ -34,7 +34,7 @@ def test_a_transition_shifts_nothing(case):
 
 
 @pytest.mark.slow
-@pytest.mark.kernels
+@pytest.mark.newest
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_no_transition_shifts_anything(case):
     check(case)
@@ -46,7 +46,7 @@ def test_a_wrong_setting_is_seen(mistake):
 
 
 @pytest.mark.slow
-@pytest.mark.kernels
+@pytest.mark.newest
 @pytest.mark.parametrize("mistake", SOME, ids=lambda mistake: mistake.name)
 def test_a_wrong_kernel_is_seen(mistake):
     assert judge_break(mistake).wrong

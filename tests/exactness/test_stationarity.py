@@ -59,6 +59,7 @@ def test_exact_draws_stay_exact():
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.draw])
 def test_many_exact_draws_stay_exact(name, kind):
@@ -66,6 +67,7 @@ def test_many_exact_draws_stay_exact(name, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 def test_control_smoothed_draws_do_not():
     target = TARGETS["disk"]
     p, draws = p_value(target, *static_step(target, exact=False, sharpness=3.0), n=4000)
@@ -74,6 +76,7 @@ def test_control_smoothed_draws_do_not():
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 def test_control_without_a_fresh_image_they_do_not(monkeypatch):
     target = TARGETS["soft"]
     monkeypatch.setattr(walls, "draw_image", lambda x, *rest: x.copy())
@@ -82,6 +85,7 @@ def test_control_without_a_fresh_image_they_do_not(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 def test_control_with_weights_that_are_not_normalised_they_do_not(monkeypatch):
     def plain(y, x, lower, upper, sharpness):
         above = 0.0 if upper is None else pt.maximum(y - upper, 0.0)
@@ -94,6 +98,7 @@ def test_control_with_weights_that_are_not_normalised_they_do_not(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 @pytest.mark.parametrize(("kind", "n"), [("static", 2000), ("automatic", 300)])
 def test_no_draw_is_outside(kind, n):
     """Over two million draws of bounded variables, and 40,000 of points in a crescent."""
