@@ -79,6 +79,7 @@ def test_python_computes_them_too():
     assert shape.tolist() == [4]
 
 
+@pytest.mark.compiled
 def test_a_regression_is_compiled_without_products_of_matrices(monkeypatch):
     compiled = []
     jitted = compiling.jitted
