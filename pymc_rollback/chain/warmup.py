@@ -286,7 +286,7 @@ def wall_lengths(
     lengths = np.ones_like(best)
     for scale in (0.0,) if walls.is_affine else WALL_SEARCH:
         near = position + scale * spread * rng.normal(size=position.size)
-        found = metric.lengths(slacks.gradients(near, others)[:rows])
+        found = metric.lengths(slacks.gradients(near, others, rows))
         with np.errstate(all="ignore"):
             distance = np.abs(slacks.rows(near, others)[:rows]) / found
         better = np.isfinite(found) & (found > 0) & (distance < best)

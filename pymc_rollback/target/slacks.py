@@ -40,11 +40,13 @@ class Slacks:
         """Slacks of all rows."""
         return np.concatenate([np.empty(0), *self._slacks(position, others)])
 
-    def gradients(self, position: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Gradients of all rows, one a row: the Jacobian, by unit vectors."""
-        count = self.rows(position, others).size
-        gradients = [self._weighted_gradient(position, others, unit) for unit in np.eye(count)]
-        return np.reshape(gradients, (count, self.density.size))
+    def gradients(
+        self, position: np.ndarray, others: np.ndarray, first: int | None = None
+    ) -> np.ndarray:
+        """Gradients of the first rows, or of all: the Jacobian, by unit vectors."""
+        units = np.eye(self.rows(position, others).size)[:first]
+        gradients = [self._weighted_gradient(position, others, unit) for unit in units]
+        return np.reshape(gradients, (len(units), self.density.size))
 
     @cached_property
     def shortfall(self) -> Callable:
