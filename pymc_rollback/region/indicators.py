@@ -64,6 +64,11 @@ def split_indicators(log_density: TensorVariable, floor: float = -np.inf) -> Spl
     )
 
 
+def split_potential(potential: TensorVariable) -> Split:
+    """Take the indicators out of a Potential, a penalty that no data outweigh among them."""
+    return split_indicators(potential, floor=-NEGLIGIBLE_NATS)
+
+
 def _split(term: TensorVariable, scale: float, floor: float) -> Split:
     node = term.owner
     if node is None:

@@ -139,7 +139,7 @@ class Plan:
             if self.exact
             and c.affine
             and self._concerns(c)
-            and {x.name for x in free_inputs(self.region.model, c.slack)} <= straight
+            and {x.name for x in c.inputs} <= straight
             and not self._has_data(c.slack)
             and (c.slack.type.shape[0] or 1) <= MOST_ROWS
             and {c.name, c.owner}.isdisjoint(self.sharp)
