@@ -116,14 +116,14 @@ class Region:
         return (*(make_constraint(self.model, *row) for row in own), *self.joint)
 
     @cached_property
-    def walls(self) -> dict[str, Support]:
-        """Supports, with the bounds that constraints put on single variables."""
-        walls = dict(self.supports)
+    def cut_supports(self) -> dict[str, Support]:
+        """Supports by name, cut by the bounds that constraints put on single variables."""
+        supports = dict(self.supports)
         for bound in (c.bound for c in self.joint if c.bound is not None):
-            support = walls[bound.variable]
+            support = supports[bound.variable]
             if support.keeps is None and support.order is None:
-                walls[bound.variable] = support.within(bound.sign, bound.value)
-        return walls
+                supports[bound.variable] = support.within(bound.sign, bound.value)
+        return supports
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)
@@ -135,7 +135,10 @@ class Region:
         for constraint in self.constraints:
             if constraint.name == name:
                 return constraint
-        raise KeyError(f"{name!r} is none of {[c.name for c in self.constraints]}")
+        raise KeyError(
+            f"{name!r} is no constraint of this region, which has "
+            f"{', '.join(c.name for c in self.constraints) or 'none'}"
+        )
 
     def evaluate(
         self, expressions: Sequence[TensorVariable], point: Mapping[str, np.ndarray]

@@ -47,8 +47,8 @@ def check_start(region: Region) -> None:
         if support.transform is not None and support.text == "real line":
             parameters = ", ".join(map(_text, _parameters(support.variable)))
             raise RegionError(
-                f"Variable {name!r}: its parameters ({parameters}) are no bounds, and PyMC has no "
-                "start for it. Write pm.Flat for a variable without bounds."
+                f"Variable {name!r}: its bounds ({parameters}) are infinite, and PyMC has no start "
+                "for it. Write pm.Flat for a variable without bounds."
             )
     rvs = [support.variable for support in region.supports.values()]
     starts = region.evaluate(rvs, region.initial)

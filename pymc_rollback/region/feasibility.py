@@ -69,7 +69,8 @@ def _slack_function(region: Region, constraint: Constraint) -> "_ValueFunction":
         )
         raise RegionError(
             f"Constraint {constraint.name!r}: `{constraint.text}` cannot be evaluated: "
-            f"{str(error).splitlines()[0].strip(' .')}. Check its parts: {', '.join(listed)}."
+            f"{str(error).splitlines()[0].strip(' .')}. Make the shapes in it fit: "
+            f"{', '.join(listed)}."
         ) from error
     return function
 
@@ -79,8 +80,8 @@ def check_same(then: Region, now: Region) -> None:
     before, after = ([c.slack for c in region] for region in (then, now))
     if len(before) != len(after) or not equal_computations(before, after):
         raise RegionError(
-            f"The data have changed, and decide other constraints now: {[c.text for c in now]} of "
-            f"{[c.text for c in then]}. Make another RollbackHMC."
+            "The data have changed, and with them the constraints of the model: they were "
+            f"{_listed(then)}, and now are {_listed(now)}. Make another RollbackHMC."
         )
     inputs = set(graph_inputs(after))
     resized = [
@@ -92,6 +93,11 @@ def check_same(then: Region, now: Region) -> None:
             f"The data have changed, and with them the shape of {', '.join(map(str, resized))}. "
             "Make another RollbackHMC."
         )
+
+
+def _listed(region: Region) -> str:
+    """The constraints of a region, in words."""
+    return ", ".join(f"`{constraint.text}`" for constraint in region) or "none"
 
 
 def check_potentials(region: Region, potentials: Mapping[str, TensorVariable]) -> None:
@@ -108,16 +114,17 @@ def check_potentials(region: Region, potentials: Mapping[str, TensorVariable]) -
         values = _not_finite_inside(region, finite)
         if np.any(np.isneginf(values)):
             raise RegionError(
-                f"Potential {name!r} is -inf somewhere, but not in a form that can be "
-                "read as a condition. Write it as switch(condition, finite, -inf), or give by hand "
-                "a slack g(x) that is positive where it is finite: "
+                f"Potential {name!r} is -inf somewhere inside the region, but not in a form that "
+                "can be read as a condition. Write it as switch(condition, finite, -inf), or give "
+                "by hand a slack g(x) that is positive where it is finite: "
                 f"RollbackHMC(constraints={{{name!r}: g}})."
             )
         if values.size:
             raise RegionError(
-                f"Potential {name!r} is {values[0]:g} somewhere, as no log density is. "
-                "Look for missing values in its data, and for a logarithm, a root or a quotient "
-                "of something that must be positive: constrain that, rb.constrain(name, g > 0)."
+                f"Potential {name!r} is {values[0]:g} somewhere inside the region, and a log "
+                "density must be finite there. Look for missing values in its data, and for a "
+                "logarithm, a root or a quotient of something that must be positive: constrain "
+                "that, rb.constrain(name, g > 0)."
             )
 
 
@@ -244,8 +251,8 @@ def _check_can_be_met(constraint: Constraint, slack: _ValueFunction) -> None:
     if best <= 0:
         raise RegionError(
             f"Constraint {constraint.name!r}: no point was found at which `{constraint.text}` "
-            f"holds; its slack came no closer than {best:.3g}. Check the inequality and the bounds "
-            "of its variables."
+            f"holds; its slack, which must be positive, was {best:.3g} at best. Check the "
+            "inequality and the bounds of its variables."
         )
 
 

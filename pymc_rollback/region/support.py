@@ -1,6 +1,6 @@
 """The support of each free variable: its bounds and its order.
 
-Both are read from two places that every PyMC distribution has: the support switch of its own log
+Both are read from two things that every PyMC distribution has: the support switch of its own log
 density, and the range of its value transform (the default one, and the user's).
 """
 
@@ -149,8 +149,8 @@ def read_support(
         return _support_of_part(variable, part, transform, given)
     if isinstance(variable.owner.op, CensoredRV):
         raise UnreadableError(
-            f"`{readable(variable)}` is censored, and trajectories never meet the values at its "
-            "bounds, which have a probability of their own"
+            f"`{readable(variable)}` is censored: it equals a bound with a positive probability, "
+            "and Hamiltonian trajectories never meet a single value"
         )
     default = default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
@@ -325,7 +325,10 @@ def _probe_bounds(variable: TensorVariable, value: TensorVariable, logp: TensorV
     """
     parameters = [x for x in variable.owner.inputs if isinstance(x.type, TensorType)]
     if any(constant_value(x) is None for x in parameters) or logp.ndim != value.ndim:
-        raise UnreadableError(f"`{readable(variable)}` has parameters that are not constant")
+        raise UnreadableError(
+            f"`{readable(variable)}` has parameters that are not constant, and "
+            "conditions that are not comparisons"
+        )
     shape = constant_fold(tuple(variable.shape))
     function = interpreted([value], logp)
 

@@ -96,11 +96,11 @@ class ValueSpace:
         kept = [
             pt.switch(pt.all(condition), 0.0, level)
             for condition, level in indicators
-            if not self._moves(condition) and not is_true(condition)
+            if not self._is_constraint(condition) and not is_true(condition)
         ]
         return pt.sum(finite) if not kept else pt.add(pt.sum(finite), *kept)
 
-    def _moves(self, condition: TensorVariable) -> bool:
+    def _is_constraint(self, condition: TensorVariable) -> bool:
         """Whether a condition depends on the value of a continuous free variable."""
         inputs = value_ancestors(condition)
         values = (self.values[rv] for rv in self.model.free_RVs)
