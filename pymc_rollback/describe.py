@@ -190,7 +190,7 @@ def describe(
         tuple(
             VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
             for name, t in plan.treatments.items()
-            for support in [region.walls[name]]
+            for support in [region.cut_supports[name]]
         ),
         tuple(
             ConstraintRow(

@@ -122,7 +122,7 @@ def check_rng(rng: object) -> None:
         get_random_generator(rng)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"rng={shown(rng)} must be a seed (a whole number of at least 0, or a list of such) "
+            f"rng={shown(rng)} must be a seed (a whole number of at least 0, or a list of them) "
             "or a numpy.random.Generator. pm.sample(random_seed=...) seeds the chains."
         ) from error
 

@@ -99,20 +99,21 @@ def spread_sharpness(
         given = dict.fromkeys(known, given)
     unknown = set(given) - known
     if unknown:
-        # what reflects has a wall that a sharpness would turn into a barrier
+        # what reflects is a wall, too, and with a sharpness it would have a barrier
         reflecting = {*(c.name for c in plan.planes), *plan.reflected}
         raise ValueError(
             f"sharpness names {', '.join(sorted(map(str, unknown)))}, but the walls are "
-            f"{', '.join(sorted(known | reflecting)) or 'none'}."
+            f"{', '.join(sorted(known | reflecting)) or 'none'}. Leave out what is no wall; "
+            "describe(model) lists the constraints and variables that are."
         )
     for name, value in given.items():
         check_positive(f"sharpness[{name!r}]", value)
     sharpness = np.zeros(walls.size + walls.barrier_rows)
     sharpness[walls.size :] = np.nan
-    for names, place in walls.sharp:
+    for names, rows in walls.sharp:
         for name in names:
             if name in given:
-                sharpness[place] = given[name]
+                sharpness[rows] = given[name]
                 break
     return sharpness
 
@@ -151,7 +152,8 @@ def require_all(options: Options) -> None:
     missing += ["sharpness"] if options.tunes_rows else []
     if missing:
         raise ValueError(
-            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)}."
+            f"exact=False is the paper's sampler, which is not tuned: give {', '.join(missing)} as "
+            "numbers, such as step_size=0.1, n_steps=20, sharpness=20.0."
         )
 
 
@@ -169,7 +171,11 @@ def sampled_values(model: pm.Model, vars: Sequence[TensorVariable] | None) -> li
             "another step: pm.sample(step=[RollbackHMC([...]), pm.Metropolis([...])])."
         )
     if not values:
-        raise ValueError("The model has no continuous free variables for RollbackHMC to sample.")
+        raise ValueError(
+            "The model has no continuous free variables for RollbackHMC to sample. Its free "
+            f"variables are {', '.join(rv.name for rv in model.free_RVs) or 'none'}: sample them "
+            "with another step, such as pm.Metropolis()."
+        )
     return [v for v in model.value_vars if v in values]
 
 
@@ -182,14 +188,17 @@ def check_choices(region: Region, reflect: Collection[str], transform: Collectio
             f"reflect and transform both name {', '.join(both)}. Give each variable to one of them."
         )
     for name in reflect:
-        support = region.walls[name]
+        support = region.cut_supports[name]
         if support.keeps is not None:
             raise ValueError(
                 f"reflect names {name}, which is no bounded variable: its {support.keeps} "
                 "transform stays. Leave it out."
             )
     for name in transform:
-        if region.walls[name].keeps is None and transform_of(region.walls[name]) is None:
+        if (
+            region.cut_supports[name].keeps is None
+            and transform_of(region.cut_supports[name]) is None
+        ):
             raise ValueError(
                 f"transform names {name}, which has no transform, neither in the model nor by its "
                 "distribution. Leave it out, or give the variable one (transform=...)."
@@ -203,10 +212,10 @@ def _check_names(option: str, names: Collection[str], region: Region) -> None:
     if unknown:
         raise ValueError(
             f"{option} names {', '.join(sorted(unknown))}, but the continuous variables are "
-            f"{', '.join(region.supports)}."
+            f"{', '.join(region.supports)}. Give names of these."
         )
     for name in names:
-        support = region.walls[name]
+        support = region.cut_supports[name]
         if not (support.bounded or support.order or support.transform or support.keeps):
             raise ValueError(
                 f"{option} names {name}, which has no bound and no order. Leave it out."
@@ -220,7 +229,7 @@ def refuse_transforms(plan: Plan) -> None:
         if transform is not None and support.keeps is None:
             raise ValueError(
                 f"Variable {name!r}: exact=False draws from the smoothed density, partly outside "
-                f"{support.text}, and its {transform.name} transform cannot hold such a "
-                "draw. Give it default_transform=None, or remove the transforms with "
+                f"{support.text}, where its {transform.name} transform has no value. "
+                "Give it default_transform=None, or remove the transforms with "
                 "pymc.model.transform.conditioning.remove_value_transforms(model)."
             )

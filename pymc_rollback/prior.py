@@ -99,7 +99,8 @@ def without_likelihood(model: pm.Model, leave_out: Collection[str] = ()) -> pm.M
     if unknown:
         raise ValueError(
             f"leave_out names {', '.join(sorted(unknown))}, but the Potentials of the model are "
-            f"{', '.join(p.name for p in model.potentials) or 'none'}."
+            f"{', '.join(p.name for p in model.potentials) or 'none'}. Observed variables are left "
+            "out in any case."
         )
     missing = [rv for rv in model.free_RVs if part_of(rv) is not None]
     likelihood = {*model.observed_RVs, *missing}
@@ -132,7 +133,7 @@ def _refuse_dependence(kept: Variable, likelihood: set[Variable]) -> None:
     names = sorted(v.name for v in likelihood.intersection(ancestors([kept])))
     if names:
         raise ValueError(
-            f"{kept.name!r} depends on the observed {', '.join(names)}, so there is no prior "
-            "without the latter. If it is a Potential that is part of the likelihood, name it in "
+            f"{kept.name!r} depends on the observed {', '.join(names)}, so it has no prior "
+            "without the data. If it is a Potential that is part of the likelihood, name it in "
             "leave_out; else make the observed variable a pm.Data."
         )

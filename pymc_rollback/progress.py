@@ -68,6 +68,6 @@ def progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, l
 
 
 def progressbar_update(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown after a draw, from its statistics; a chain with divergences turns red."""
+    """What is shown after a draw, from its statistics; a chain with divergences is red."""
     values = {shown.name: stats[shown.name] for shown in COLUMNS}
     return {**values, "failing": stats["divergences"] > 0}

@@ -71,6 +71,17 @@ def interpreted(
     return interpreted(inputs, outputs, mode=None) if too_wide and mode is not None else function
 
 
+def values_at(
+    point: Mapping[str, np.ndarray], inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> list[np.ndarray]:
+    """Values of graphs at a point, which has the values of all inputs by their names.
+
+    A point may lie anywhere: an overflow there is an answer, not an accident.
+    """
+    with np.errstate(all="ignore"):
+        return interpreted(inputs, outputs)(*(point[v.name] for v in inputs))
+
+
 def _without_compiler() -> AbstractContextManager:
     """Leave the graphs inside of a graph, as of a scan or a softmax, to Python, too.
 

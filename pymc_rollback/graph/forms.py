@@ -17,7 +17,7 @@ from pytensor.tensor.type import TensorType
 from pymc_rollback.graph.compat import IfElse
 
 SHAPE_OPS = (DimShuffle, Reshape, SpecifyShape, Alloc, CheckAndRaise, ViewOp)
-"""Ops that move or repeat the elements of their first input and do not change them."""
+"""Ops that rearrange or repeat the elements of their first input and do not change them."""
 
 
 def constant_value(expression: Variable) -> np.ndarray | None:
@@ -79,7 +79,7 @@ def is_switch(term: Variable) -> bool:
 
 
 def is_identity(expression: Variable) -> bool:
-    """Whether an expression has the elements of its first input, moved or repeated at most."""
+    """Whether an expression has the elements of its first input, rearranged or repeated at most."""
     node = expression.owner
     return node is not None and (
         isinstance(node.op, SHAPE_OPS) or is_scalar_op(expression, scalar.Cast, scalar.Identity)

@@ -20,7 +20,7 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.graph.forms import is_op
 
 AFTER_ALGEBRA = 1.8
-"""Place among PyTensor's rewrites: after those that know rules of ``Dot``."""
+"""Position among PyTensor's rewrites: after those that know rules of ``Dot``."""
 
 
 class VectorProduct(Op):

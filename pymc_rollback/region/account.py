@@ -45,8 +45,8 @@ def require_data(
     bad = np.argwhere(~met)
     if data is not None:
         condition = graph_replace(condition, {data: data.type(name=name)}, strict=False)
-    places = [] if data is None else list(_places(name, _value(data), bad, met.shape))
-    shown = ", ".join(places[:MOST_SHOWN])
+    failing = [] if data is None else list(_elements(name, _value(data), bad, met.shape))
+    shown = ", ".join(failing[:MOST_SHOWN])
     more = f" and {len(bad) - MOST_SHOWN} more" if len(bad) > MOST_SHOWN else ""
     at = f" at {shown}{more}" if shown else ""
     raise ImpossibleError(
@@ -60,12 +60,14 @@ def _value(expression: Variable) -> np.ndarray:
     return present_value(expression) if is_data(expression) else interpreted([], expression)()
 
 
-def _places(name: str, data: np.ndarray, bad: np.ndarray, shape: tuple[int, ...]) -> Iterator[str]:
+def _elements(
+    name: str, data: np.ndarray, bad: np.ndarray, shape: tuple[int, ...]
+) -> Iterator[str]:
     """The data at which a condition fails: numbers, rows or all data, as the condition is about."""
     if data.shape[: len(shape)] != shape:
         return
     for index in bad[:MOST_SHOWN]:
         value = data[tuple(index)]
         text = np.array2string(value, threshold=6, separator=", ") if value.ndim else f"{value:g}"
-        place = f"[{', '.join(map(str, index))}]" if index.size else ""
-        yield f"{name}{place} = {text}"
+        element = f"[{', '.join(map(str, index))}]" if index.size else ""
+        yield f"{name}{element} = {text}"

@@ -29,8 +29,8 @@ def between(name: str, expression: object, ends: object) -> TensorVariable:
     x = as_expression(owner, expression, "expression", form)
     if x.dtype == "bool":
         raise RegionError(
-            f"{owner}: `{readable(x)}` is a condition, which lies between no ends. Give "
-            f"the expression in it: {form}."
+            f"{owner}: `{readable(x)}` is a condition, true or false, and has no lower or "
+            f"upper end. Give the expression that lies between the ends: {form}."
         )
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise RegionError(
@@ -39,7 +39,10 @@ def between(name: str, expression: object, ends: object) -> TensorVariable:
         )
     lower, upper = _end(owner, ends[0], -np.inf, form), _end(owner, ends[1], np.inf, form)
     if lower is None and upper is None:
-        raise RegionError(f"{owner}: between={shown(ends)} has no end. Give one: {form}.")
+        raise RegionError(
+            f"{owner}: between={shown(ends)} has neither a lower nor an upper end. Give one: "
+            f"{form}."
+        )
     _require_room(owner, lower, upper)
     try:
         sides = [] if lower is None else [pt.gt(x, lower)]
@@ -68,8 +71,8 @@ def _end(owner: str, given: object, no_end: float, form: str) -> TensorVariable 
         return end
     if np.any(np.isnan(value)) or np.any(value == -no_end):
         raise RegionError(
-            f"{owner}: nothing lies between ends of which one is {readable(end)}. Give numbers, or "
-            f"None for no end: {form}."
+            f"{owner}: no number lies on the inner side of the end {readable(end)}. Give a "
+            f"number, or None for no end: {form}."
         )
     return None if np.all(value == no_end) else end
 

@@ -18,7 +18,7 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.scalar.basic import Sub
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.graph.evaluate import values_at
 from pymc_rollback.graph.forms import constant_value, is_data, is_scalar_op, value_ancestors
 from pymc_rollback.graph.text import readable
 from pymc_rollback.region.inside import find_inside
@@ -55,6 +55,8 @@ class Constraint:
         ``g(x)``, a vector with an element a row, in terms of the model's random variables.
     text
         The inequality as a person would write it.
+    inputs
+        The free variables that the slack depends on directly.
     affine
         Whether the slack is affine in the free variables.
     bound
@@ -69,6 +71,7 @@ class Constraint:
     kind: str
     slack: TensorVariable
     text: str
+    inputs: tuple[TensorVariable, ...]
     affine: bool
     bound: Bound | None = None
     level: float = -np.inf
@@ -113,14 +116,14 @@ class Region:
         return (*(make_constraint(self.model, *row) for row in own), *self.joint)
 
     @cached_property
-    def walls(self) -> dict[str, Support]:
-        """Supports, with the bounds that constraints put on single variables."""
-        walls = dict(self.supports)
+    def cut_supports(self) -> dict[str, Support]:
+        """Supports by name, cut by the bounds that constraints put on single variables."""
+        supports = dict(self.supports)
         for bound in (c.bound for c in self.joint if c.bound is not None):
-            support = walls[bound.variable]
+            support = supports[bound.variable]
             if support.keeps is None and support.order is None:
-                walls[bound.variable] = support.within(bound.sign, bound.value)
-        return walls
+                supports[bound.variable] = support.within(bound.sign, bound.value)
+        return supports
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)
@@ -132,15 +135,17 @@ class Region:
         for constraint in self.constraints:
             if constraint.name == name:
                 return constraint
-        raise KeyError(f"{name!r} is none of {[c.name for c in self.constraints]}")
+        raise KeyError(
+            f"{name!r} is no constraint of this region, which has "
+            f"{', '.join(c.name for c in self.constraints) or 'none'}"
+        )
 
     def evaluate(
         self, expressions: Sequence[TensorVariable], point: Mapping[str, np.ndarray]
     ) -> list[np.ndarray]:
         """Values of expressions of the random variables, at a point of the model."""
-        values = self.model.value_vars
         expressions = self.model.replace_rvs_by_values(expressions) if expressions else []
-        return interpreted(values, expressions)(*(point[value.name] for value in values))
+        return values_at(point, self.model.value_vars, expressions)
 
     def hard_logp(self) -> TensorVariable:
         """Log density as PyMC defines it: ``-inf`` outside the region."""
@@ -183,8 +188,10 @@ def make_constraint(
     """Make a constraint of a slack of any shape; observed variables in it are their data."""
     slack = with_data(model, slack)
     rows = pt.cast(_without_endless(slack), "float64").ravel()
-    bound = _find_bound(model, slack) if kind == "joint" else None
-    return Constraint(name, owner, kind, rows, text, is_affine(model, rows), bound, level)
+    inputs = tuple(free_inputs(model, slack))
+    bound = _find_bound(slack, inputs) if kind == "joint" else None
+    affine = is_affine(model, rows, inputs)
+    return Constraint(name, owner, kind, rows, text, inputs, affine, bound, level)
 
 
 def _without_endless(slack: TensorVariable) -> TensorVariable:
@@ -215,9 +222,8 @@ def with_data(model: pm.Model, slack: TensorVariable) -> TensorVariable:
     return graph_replace(slack, {plain[rv.name]: x for rv, x in values.items()}, strict=False)
 
 
-def _find_bound(model: pm.Model, slack: TensorVariable) -> Bound | None:
+def _find_bound(slack: TensorVariable, inputs: Sequence[TensorVariable]) -> Bound | None:
     """The bound in a slack of the form ``x - a`` or ``b - x``, elementwise, with a constant."""
-    inputs = free_inputs(model, slack)
     if len(inputs) != 1 or not is_continuous(inputs[0]):
         return None
     [x] = inputs
@@ -267,18 +273,19 @@ def with_plain_inputs(
     return clone_replace(expressions, plain), {rv.name: x for rv, x in plain.items()}
 
 
-def is_affine(model: pm.Model, expression: TensorVariable) -> bool:
-    """Whether an expression is affine in the free variables: its gradient is free of them."""
-    names = [x.name for x in free_inputs(model, expression) if is_continuous(x)]
+def is_affine(
+    model: pm.Model, expression: TensorVariable, inputs: Sequence[TensorVariable]
+) -> bool:
+    """Whether an expression is affine in its free inputs: its gradient is free of them."""
     [expression], plain = with_plain_inputs(model, [expression])
-    inputs = [plain[name] for name in names]
+    values = [plain[rv.name] for rv in inputs if is_continuous(rv)]
     gradients = pt.grad(
         pt.sum(expression.type() * expression),
-        inputs,
+        values,
         null_gradients="return",
         disconnected_inputs="ignore",
     )
-    return not any(isinstance(g.type, NullType) or _depends_on_values(g, inputs) for g in gradients)
+    return not any(isinstance(g.type, NullType) or _depends_on_values(g, values) for g in gradients)
 
 
 def _depends_on_values(expression: Variable, inputs: list[TensorVariable]) -> bool:

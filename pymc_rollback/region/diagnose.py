@@ -15,7 +15,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.graph.evaluate import values_at
 from pymc_rollback.graph.forms import constant_value, is_data, present_value
 from pymc_rollback.graph.text import readable
 from pymc_rollback.region.constraint import Region, RegionError, free_inputs
@@ -47,8 +47,8 @@ def check_start(region: Region) -> None:
         if support.transform is not None and support.text == "real line":
             parameters = ", ".join(map(_text, _parameters(support.variable)))
             raise RegionError(
-                f"Variable {name!r}: its parameters ({parameters}) are no bounds, and PyMC has no "
-                "start for it. Write pm.Flat for a variable without bounds."
+                f"Variable {name!r}: its bounds ({parameters}) are infinite, and PyMC has no start "
+                "for it. Write pm.Flat for a variable without bounds."
             )
     rvs = [support.variable for support in region.supports.values()]
     starts = region.evaluate(rvs, region.initial)
@@ -192,9 +192,7 @@ def unfinished_terms(model: pm.Model, point: Mapping[str, np.ndarray]) -> list[s
         A point of the model, by the names of its value variables.
     """
     terms = [*model.basic_RVs, *model.potentials]
-    function = interpreted(model.value_vars, model.logp(vars=terms, sum=False))
-    with np.errstate(all="ignore"):
-        answers = function(*(point[v.name] for v in model.value_vars))
+    answers = values_at(point, model.value_vars, model.logp(vars=terms, sum=False))
     return [
         _describe_term(model, term, answer, point)
         for term, answer in zip(terms, map(np.asarray, answers), strict=True)
@@ -229,9 +227,7 @@ def _values(
     rvs = rvs[:MOST_SHOWN]
     if not rvs:
         return ""
-    function = interpreted(model.value_vars, model.replace_rvs_by_values(rvs))
-    with np.errstate(all="ignore"):
-        values = function(*(point[v.name] for v in model.value_vars))
+    values = values_at(point, model.value_vars, model.replace_rvs_by_values(rvs))
     element = f"[{', '.join(map(str, index))}]" if index else ""
     return " and ".join(
         f"{rv.name}{element} = {x[index]:g}"

@@ -6,10 +6,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import scipy
-from pymc.blocking import DictToArrayBijection, RaveledVars
+from pymc.blocking import DictToArrayBijection
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.basic import equal_computations
-from pytensor.graph.replace import clone_replace, graph_replace
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor import TensorConstant
 from pytensor.tensor.variable import TensorVariable
@@ -21,11 +21,11 @@ from pymc_rollback.region.constraint import (
     RegionError,
     free_inputs,
     involves_continuous,
+    is_continuous,
     with_plain_inputs,
 )
 from pymc_rollback.region.diagnose import check_start
-from pymc_rollback.region.indicators import NEGLIGIBLE_NATS, split_indicators
-from pymc_rollback.region.parts import log_density, part_of
+from pymc_rollback.region.inside import descend, over_one_vector, shortfall
 
 TRIAL_SCALES = (0.0, 0.1, 1.0, 1.0, 2.0, 2.0)
 """Jitter, in value space, of the points around the initial one at which a constraint is tried."""
@@ -58,18 +58,19 @@ def check_region(region: Region) -> None:
 
 def _slack_function(region: Region, constraint: Constraint) -> "_ValueFunction":
     """The slack of a constraint and what the checks derive from it, if it can be evaluated."""
-    derived = [_sum_gradient, _hinge, _hinge_gradient]
     try:
-        function = _value_function(region.model, region.start, constraint.slack, derived)
+        function = _ValueFunction(region, constraint.slack, _gradient_and_shortfall)
         function(function.start)
     # of NumPy and PyTensor, where shapes or indices do not fit
     except (ValueError, IndexError, AssertionError) as error:
         shapes = region.model.eval_rv_shapes()
-        inputs = free_inputs(region.model, constraint.slack)
-        listed = (f"{x.name} has the shape {tuple(map(int, shapes[x.name]))}" for x in inputs)
+        listed = (
+            f"{x.name} has the shape {tuple(map(int, shapes[x.name]))}" for x in constraint.inputs
+        )
         raise RegionError(
             f"Constraint {constraint.name!r}: `{constraint.text}` cannot be evaluated: "
-            f"{str(error).splitlines()[0].strip(' .')}. Check its parts: {', '.join(listed)}."
+            f"{str(error).splitlines()[0].strip(' .')}. Make the shapes in it fit: "
+            f"{', '.join(listed)}."
         ) from error
     return function
 
@@ -79,8 +80,8 @@ def check_same(then: Region, now: Region) -> None:
     before, after = ([c.slack for c in region] for region in (then, now))
     if len(before) != len(after) or not equal_computations(before, after):
         raise RegionError(
-            f"The data have changed, and decide other constraints now: {[c.text for c in now]} of "
-            f"{[c.text for c in then]}. Make another RollbackHMC."
+            "The data have changed, and with them the constraints of the model: they were "
+            f"{_listed(then)}, and now are {_listed(now)}. Make another RollbackHMC."
         )
     inputs = set(graph_inputs(after))
     resized = [
@@ -94,23 +95,36 @@ def check_same(then: Region, now: Region) -> None:
         )
 
 
-def check_potentials(region: Region, potentials: Iterable[TensorVariable]) -> None:
-    """Raise where a Potential is not finite somewhere inside the region."""
-    for potential in potentials:
-        finite, _ = split_indicators(potential, floor=-NEGLIGIBLE_NATS)
+def _listed(region: Region) -> str:
+    """The constraints of a region, in words."""
+    return ", ".join(f"`{constraint.text}`" for constraint in region) or "none"
+
+
+def check_potentials(region: Region, potentials: Mapping[str, TensorVariable]) -> None:
+    """Raise where a Potential is not finite somewhere inside the region.
+
+    Parameters
+    ----------
+    region
+        The region of a model.
+    potentials
+        Potentials of the model without their indicators, by name.
+    """
+    for name, finite in potentials.items():
         values = _not_finite_inside(region, finite)
         if np.any(np.isneginf(values)):
             raise RegionError(
-                f"Potential {potential.name!r} is -inf somewhere, but not in a form that can be "
-                "read as a condition. Write it as switch(condition, finite, -inf), or give by hand "
-                "a slack g(x) that is positive where it is finite: "
-                f"RollbackHMC(constraints={{{potential.name!r}: g}})."
+                f"Potential {name!r} is -inf somewhere inside the region, but not in a form that "
+                "can be read as a condition. Write it as switch(condition, finite, -inf), or give "
+                "by hand a slack g(x) that is positive where it is finite: "
+                f"RollbackHMC(constraints={{{name!r}: g}})."
             )
         if values.size:
             raise RegionError(
-                f"Potential {potential.name!r} is {values[0]:g} somewhere, as no log density is. "
-                "Look for missing values in its data, and for a logarithm, a root or a quotient "
-                "of something that must be positive: constrain that, rb.constrain(name, g > 0)."
+                f"Potential {name!r} is {values[0]:g} somewhere inside the region, and a log "
+                "density must be finite there. Look for missing values in its data, and for a "
+                "logarithm, a root or a quotient of something that must be positive: constrain "
+                "that, rb.constrain(name, g > 0)."
             )
 
 
@@ -119,14 +133,13 @@ def _not_finite_inside(region: Region, expression: TensorVariable) -> np.ndarray
     if not involves_continuous(region.model, expression):
         values = np.asarray(region.evaluate([expression], region.start)[0])
         return values[~np.isfinite(values)]
-    function = _value_function(region.model, region.start, expression)
+    function = _ValueFunction(region, expression)
     found = [np.empty(0)]
     for vector in function.points(TRIAL_SCALES):
         values = np.asarray(function(vector)[0])
         if not np.all(np.isfinite(values)):
             point = {**region.start, **function.point(vector)}
-            with np.errstate(all="ignore"):
-                slacks = region.evaluate([c.slack for c in region], point)
+            slacks = region.evaluate([c.slack for c in region], point)
             if all(np.all(slack > 0) for slack in slacks):
                 found.append(values[~np.isfinite(values)].ravel())
     return np.concatenate(found)
@@ -135,18 +148,13 @@ def _not_finite_inside(region: Region, expression: TensorVariable) -> np.ndarray
 def check_densities(region: Region) -> None:
     """Raise where a variable without bounds has a density that is ``-inf`` somewhere."""
     for name, support in region.supports.items():
-        if support.bounded or support.keeps is not None:
+        if support.bounded or support.smooth is None:
             continue
-        rv, part = support.variable, part_of(support.variable)
-        whole, placed = (rv, rv) if part is None else (part.whole, part.embed(rv, name))
-        value = whole.type()
-        finite, _ = split_indicators(log_density(whole, value, region.model.basic_RVs))
         # a cheap look at the graph first: most densities without a bound have no -inf in them
-        constants = (v for v in ancestors([finite]) if isinstance(v, TensorConstant))
+        constants = (v for v in ancestors([support.smooth]) if isinstance(v, TensorConstant))
         if not any(np.any(np.isneginf(v.data)) for v in constants if v.dtype != "bool"):
             continue
-        [finite] = graph_replace([finite], {value: placed})
-        if np.any(np.isneginf(_not_finite_inside(region, finite))):
+        if np.any(np.isneginf(_not_finite_inside(region, support.smooth))):
             raise RegionError(
                 f"Variable {name!r}: its density is zero somewhere, but its support cannot be read "
                 "from its distribution. Give it a transform (transform=Interval(lower, upper))."
@@ -154,66 +162,55 @@ def check_densities(region: Region) -> None:
 
 
 class _ValueFunction:
-    """Functions of an expression over the raveled values of its continuous variables."""
+    """An expression, and what is derived from it, over its continuous variables' joined values.
 
-    def __init__(self, function: Callable, start: Mapping[str, np.ndarray]) -> None:
-        self.function = function
-        self._joined = DictToArrayBijection.map(start)
-        self.start = self._joined.data
+    Parameters
+    ----------
+    region
+        The region of a model, from whose start all other values are.
+    expression
+        An expression of the model's random variables.
+    derive
+        A function of the expression, the joined vector and a margin that gives further outputs.
+    """
+
+    def __init__(
+        self, region: Region, expression: TensorVariable, derive: Callable = lambda *_: []
+    ) -> None:
+        model = region.model
+        continuous = filter(is_continuous, free_inputs(model, expression))
+        values = [model.rvs_to_values[rv] for rv in continuous]
+        expression, joined, self._vector = over_one_vector(model, expression, values, region.start)
+        margin = pt.dscalar("margin")
+        outputs = [expression, *derive(expression, joined, margin)]
+        self._function = interpreted([joined, margin], outputs)
+        self.start = self._vector.data
 
     def point(self, vector: np.ndarray) -> dict[str, np.ndarray]:
         """The values of the variables, by name."""
-        return DictToArrayBijection.rmap(RaveledVars(vector, self._joined.point_map_info))
+        return DictToArrayBijection.rmap(self._vector._replace(data=vector))
 
     def points(self, scales: Iterable[float]) -> Iterable[np.ndarray]:
+        """Vectors around the start, at random with given spreads."""
         rng = np.random.default_rng(0)
         return (self.start + scale * rng.normal(size=self.start.size) for scale in scales)
 
-    def __call__(self, point: np.ndarray, margin: float = 0.0) -> list[np.ndarray]:
-        # trial points may lie anywhere: overflow there is an answer, not an accident
+    def __call__(self, vector: np.ndarray, margin: float = 0.0) -> list[np.ndarray]:
+        # trial points may lie anywhere: an overflow there is an answer, not an accident
         with np.errstate(all="ignore"):
-            return self.function(point, margin)
+            return self._function(vector, margin)
 
 
-def _value_function(
-    model: pm.Model,
-    start: dict[str, np.ndarray],
-    expression: TensorVariable,
-    derived: Iterable[Callable] = (),
-) -> _ValueFunction:
-    """Compile an expression, and what is derived from it, over the model's value variables."""
-    rvs = free_inputs(model, expression)
-    inputs = [
-        v for v in map(model.rvs_to_values.get, rvs) if v.dtype in pm.vartypes.continuous_types
-    ]
-    [expression] = model.replace_rvs_by_values([expression])
-    others = {v: pt.constant(start[v.name]) for v in model.value_vars if v not in inputs}
-    [expression] = clone_replace([expression], others)
-    start = {v.name: start[v.name] for v in inputs}
-    [expression], joined = join_nonshared_inputs(start, [expression], inputs)
-    margin = pt.dscalar("margin")
-    outputs = [expression, *(derive(expression, joined, margin) for derive in derived)]
-    return _ValueFunction(interpreted([joined, margin], outputs), start)
-
-
-def _sum_gradient(
+def _gradient_and_shortfall(
     slack: TensorVariable, joined: TensorVariable, margin: TensorVariable
-) -> TensorVariable:
+) -> list[TensorVariable]:
+    """Gradient of a sum of a slack's rows; their shortfall of a margin, and its gradient."""
     # unequal weights, so that the gradients of rows do not cancel
     weights = 1.0 + pt.arange(slack.size) / slack.size
-    return pt.grad(
+    gradient = pt.grad(
         pt.sum(weights * slack), joined, null_gradients="raise", disconnected_inputs="ignore"
     )
-
-
-def _hinge(slack: TensorVariable, joined: TensorVariable, margin: TensorVariable) -> TensorVariable:
-    return pt.sum(pt.maximum(margin - slack, 0.0) ** 2)
-
-
-def _hinge_gradient(
-    slack: TensorVariable, joined: TensorVariable, margin: TensorVariable
-) -> TensorVariable:
-    return pt.grad(_hinge(slack, joined, margin), joined, disconnected_inputs="ignore")
+    return [gradient, *shortfall(slack, joined, margin)]
 
 
 def _check_gradient(constraint: Constraint, slack: _ValueFunction) -> None:
@@ -249,26 +246,14 @@ def _check_can_be_met(constraint: Constraint, slack: _ValueFunction) -> None:
             best = max(best, _least(slack(point)[0]))
             if best > 0:
                 return
-            point = _descend(slack, point, margin)
+            point = descend(lambda q, m: slack(q, m)[2:], point, margin)
         best = max(best, _least(slack(point)[0]))
     if best <= 0:
         raise RegionError(
             f"Constraint {constraint.name!r}: no point was found at which `{constraint.text}` "
-            f"holds; its slack came no closer than {best:.3g}. Check the inequality and the bounds "
-            "of its variables."
+            f"holds; its slack, which must be positive, was {best:.3g} at best. Check the "
+            "inequality and the bounds of its variables."
         )
-
-
-def _descend(slack: _ValueFunction, point: np.ndarray, margin: float) -> np.ndarray:
-    """Minimise the squared amount by which slacks fall short of a margin."""
-
-    def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = slack(q, margin)[2:]
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return 1e300, np.zeros_like(gradient)
-        return float(value), gradient
-
-    return scipy.optimize.minimize(objective, point, jac=True, method="L-BFGS-B").x
 
 
 def _least(rows: np.ndarray) -> float:
@@ -279,9 +264,9 @@ def _check_affine_system(region: Region) -> None:
     """Raise where affine constraints have no common interior, naming a smallest set of culprits."""
     model = region.model
     affine = [c for c in region.joint if c.affine]
-    names = {x.name for c in affine for x in free_inputs(model, c.slack)}
+    names = {x.name for c in affine for x in c.inputs}
     own = [c for c in region if c.kind != "joint" and c.affine]
-    own = [c for c in own if {x.name for x in free_inputs(model, c.slack)} <= names]
+    own = [c for c in own if {x.name for x in c.inputs} <= names]
     if not affine:
         return
     shapes = model.eval_rv_shapes()

@@ -64,6 +64,11 @@ def split_indicators(log_density: TensorVariable, floor: float = -np.inf) -> Spl
     )
 
 
+def split_potential(potential: TensorVariable) -> Split:
+    """Take the indicators out of a Potential, a penalty that no data outweigh among them."""
+    return split_indicators(potential, floor=-NEGLIGIBLE_NATS)
+
+
 def _split(term: TensorVariable, scale: float, floor: float) -> Split:
     node = term.owner
     if node is None:
@@ -200,17 +205,17 @@ def _falls(branch: Variable, other: Variable, scale: float, floor: float) -> boo
 
 
 def _split_log(term: TensorVariable, floor: float) -> Split:
-    """Indicators in ``log(c)``, ``log(switch(c, a, 0))`` and logs of products of such factors."""
+    """Indicators in ``log`` of an indicator ``c``, of ``switch(c, a, 0)``, or of their products."""
     [inner] = term.owner.inputs
     if is_indicator(inner):
         return Split(pt.zeros_like(term), [Indicator(inner)])
     if is_scalar_op(inner, scalar.Mul):
         return _split(pt.add(*map(pt.log, inner.owner.inputs)), 1, floor)
     if is_identity(inner):
-        moved = _split(pt.log(inner.owner.inputs[0]), 1, floor)
+        plain = _split(pt.log(inner.owner.inputs[0]), 1, floor)
         return (
-            Split(_like(moved.finite, term), moved.indicators)
-            if moved.indicators
+            Split(_like(plain.finite, term), plain.indicators)
+            if plain.indicators
             else Split(term, [])
         )
     if is_switch(inner):
@@ -225,8 +230,8 @@ def _split_log(term: TensorVariable, floor: float) -> Split:
     return Split(term, [])
 
 
-def _like(value: TensorVariable, model: TensorVariable) -> TensorVariable:
-    """Broadcast a value to the shape of another expression, where the types do not settle it."""
-    if value.type.shape == model.type.shape and None not in value.type.shape:
+def _like(value: TensorVariable, term: TensorVariable) -> TensorVariable:
+    """Broadcast a value to the shape of a term, where the types do not settle it."""
+    if value.type.shape == term.type.shape and None not in value.type.shape:
         return value
-    return pt.second(model, value)
+    return pt.second(term, value)

@@ -1,12 +1,12 @@
 """A point of a model inside its region, under the model's own transforms."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import scipy
-from pymc.blocking import DictToArrayBijection
+from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
@@ -67,37 +67,85 @@ def find_inside(
     initial = settle(model, initial, continuous)
     if not slacks or not continuous:
         return initial
-    rows = pt.concatenate([pt.constant([1.0]), *model.replace_rvs_by_values(list(slacks))])
-    others = {v: pt.constant(initial[v.name]) for v in model.value_vars if v not in continuous}
-    start = {v.name: initial[v.name] for v in continuous}
-    [rows], joined = join_nonshared_inputs(start, clone_replace([rows], others), continuous)
+    rows = pt.concatenate([pt.constant([1.0]), *slacks])
+    rows, joined, vector = over_one_vector(model, rows, continuous, initial)
     evaluate = interpreted([joined], rows, UNTOUCHED)
 
     def is_inside(q: np.ndarray) -> bool:
         with np.errstate(all="ignore"):
             return bool(np.all(evaluate(q) > 0))
 
-    vector = DictToArrayBijection.map(start)
     if is_inside(vector.data):
         return initial
     margin = pt.dscalar("margin")
-    hinge = pt.sum(pt.maximum(margin - rows, 0.0) ** 2)
-    gradient = pt.grad(hinge, joined, disconnected_inputs="ignore")
-    shortfall = interpreted([joined, margin], [hinge, gradient])
-
-    def objective(q: np.ndarray, margin: float) -> tuple[float, np.ndarray]:
-        with np.errstate(all="ignore"):
-            value, slope = shortfall(q, margin)
-        usable = np.isfinite(value) and np.all(np.isfinite(slope))
-        return (float(value), slope) if usable else (1e300, np.zeros_like(q))
-
+    function = interpreted([joined, margin], shortfall(rows, joined, margin))
     rng = np.random.default_rng(0)
     for spread in SEARCHES:
         near = vector.data + spread * rng.normal(size=vector.data.size)
         for wanted in MARGINS:
-            found = scipy.optimize.minimize(
-                objective, near, (wanted,), jac=True, method="L-BFGS-B"
-            ).x
+            found = descend(function, near, wanted)
             if is_inside(found):
                 return {**initial, **DictToArrayBijection.rmap(vector._replace(data=found))}
     return initial
+
+
+def over_one_vector(
+    model: pm.Model,
+    expression: TensorVariable,
+    values: Sequence[TensorVariable],
+    point: Mapping[str, np.ndarray],
+) -> tuple[TensorVariable, TensorVariable, RaveledVars]:
+    """Write an expression of random variables over one vector of some values of a model.
+
+    Parameters
+    ----------
+    model
+        The model.
+    expression
+        An expression of its random variables.
+    values
+        Value variables that are joined to a vector.
+    point
+        A point of the model: all other values are constants in the expression.
+
+    Returns
+    -------
+    expression, joined, vector
+        The expression of the joined vector, that vector, and what it is at the point.
+    """
+    others = {v: pt.constant(point[v.name]) for v in model.value_vars if v not in values}
+    own = {v.name: point[v.name] for v in values}
+    expressions = clone_replace(model.replace_rvs_by_values([expression]), others)
+    [expression], joined = join_nonshared_inputs(own, expressions, values)
+    return expression, joined, DictToArrayBijection.map(own)
+
+
+def shortfall(
+    rows: TensorVariable, joined: TensorVariable, margin: TensorVariable
+) -> list[TensorVariable]:
+    """Sum of squares by which rows fall short of a margin, and its gradient in a joined vector."""
+    total = pt.sum(pt.maximum(margin - rows, 0.0) ** 2)
+    return [total, pt.grad(total, joined, disconnected_inputs="ignore")]
+
+
+def descend(function: Callable, vector: np.ndarray, margin: float) -> np.ndarray:
+    """Where a descent from a vector ends.
+
+    Parameters
+    ----------
+    function
+        The shortfall and its gradient, of a vector and a margin.
+    vector
+        Where to begin.
+    margin
+        By how much slacks are to be positive.
+    """
+
+    def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
+        # points on the way may lie anywhere: an overflow there is an answer, not an accident
+        with np.errstate(all="ignore"):
+            value, gradient = function(q, margin)
+        usable = np.isfinite(value) and np.all(np.isfinite(gradient))
+        return (float(value), gradient) if usable else (1e300, np.zeros_like(q))
+
+    return scipy.optimize.minimize(objective, vector, jac=True, method="L-BFGS-B").x

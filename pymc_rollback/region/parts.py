@@ -64,7 +64,7 @@ def log_density(
     meanwhile. Parameters that are made of constants become constants, as they do in the log density
     of a model: some distributions (Interpolated) ask for their values.
     """
-    parameters = [_folded(x) for x in variable.owner.inputs]
+    parameters = [_as_constant(x) for x in variable.owner.inputs]
     inputs = set(ancestors(parameters)).intersection(given)
     if not inputs and parameters == variable.owner.inputs:
         return pm.logp(variable, value, warn_rvs=False)
@@ -76,7 +76,7 @@ def log_density(
     return graph_replace(logp, {x: rv for rv, x in plain.items()}, strict=False)
 
 
-def _folded(parameter: Variable) -> Variable:
+def _as_constant(parameter: Variable) -> Variable:
     if not isinstance(parameter.type, TensorType) or parameter.owner is None:
         return parameter
     value = constant_value(parameter)

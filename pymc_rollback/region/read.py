@@ -36,7 +36,7 @@ from pymc_rollback.region.constraint import (
     with_data,
 )
 from pymc_rollback.region.feasibility import check_densities, check_potentials, check_region
-from pymc_rollback.region.indicators import NEGLIGIBLE_NATS, split_indicators
+from pymc_rollback.region.indicators import Split, split_indicators, split_potential
 from pymc_rollback.region.parts import log_density, part_of
 from pymc_rollback.region.support import Support, read_support
 
@@ -73,7 +73,8 @@ def read_region(
     for rv in model.basic_RVs:
         _refuse_minibatch(f"Variable {rv.name!r}", [rv, model.rvs_to_values[rv]])
     read = [potential for potential in model.potentials if potential.name not in by_hand]
-    joint = [row for potential in read for row in read_potential(model, potential)]
+    splits = {potential: split_potential(potential) for potential in read}
+    joint = [row for p, split in splits.items() for row in read_potential(model, p, split)]
     joint += [_given_by_hand(model, name, slack) for name, slack in by_hand.items()]
     discrete = [rv for rv in model.free_RVs if not is_continuous(rv)]
     likelihoods = [rv for rv in (*model.observed_RVs, *discrete) if rv.name not in by_hand]
@@ -84,7 +85,7 @@ def read_region(
     data = snapshot([*model.basic_RVs, *model.potentials, *observed])
     region = Region(model, supports, tuple(joint), data)
     check_region(region)
-    check_potentials(region, read)
+    check_potentials(region, {p.name: split.finite for p, split in splits.items()})
     check_densities(region)
     return region
 
@@ -165,19 +166,19 @@ def constrain(
         )
     indicator = pt.switch(condition, 0.0, -np.inf)
     indicator.name = full_name
-    constraints = read_potential(root, indicator)
-    involved = [rv for c in constraints for rv in free_inputs(root, c.slack) if is_continuous(rv)]
+    constraints = read_potential(root, indicator, split_potential(indicator))
+    involved = [rv for c in constraints for rv in c.inputs if is_continuous(rv)]
     supports = {rv.name: _read_support(root, rv) for rv in involved}
     check_region(Region(root, supports, tuple(constraints)))
     return pm.Potential(name, indicator, model=model)
 
 
-def read_potential(model: pm.Model, potential: TensorVariable) -> list[Constraint]:
-    """Joint constraints of the indicators in one Potential."""
+def read_potential(model: pm.Model, potential: TensorVariable, split: Split) -> list[Constraint]:
+    """Joint constraints of the indicators that were split off one Potential."""
     name = potential.name
     _refuse_minibatch(f"Potential {name!r}", [potential])
     rows = []
-    for condition, level in split_indicators(potential, floor=-NEGLIGIBLE_NATS).indicators:
+    for condition, level in split.indicators:
         if free_inputs(model, potential) and is_true(condition):
             continue  # a guard of constant parameters in a log density used as a Potential
         if _is_settled(model, name, condition):

@@ -1,6 +1,6 @@
 """The support of each free variable: its bounds and its order.
 
-Both are read from two places that every PyMC distribution has: the support switch of its own log
+Both are read from two things that every PyMC distribution has: the support switch of its own log
 density, and the range of its value transform (the default one, and the user's).
 """
 
@@ -50,6 +50,18 @@ class Range(NamedTuple):
     known: bool = True
 
 
+class OwnDensity(NamedTuple):
+    """Lower bounds, upper bounds and other conditions in a variable's own density; the rest of it.
+
+    The rest is the log density without indicators; None where the density is not read.
+    """
+
+    lower: Sequence[TensorVariable | None] = ()
+    upper: Sequence[TensorVariable | None] = ()
+    joint: Sequence[Inequality] = ()
+    smooth: TensorVariable | None = None
+
+
 @dataclass(frozen=True)
 class Support:
     """Where a free variable can be.
@@ -69,6 +81,8 @@ class Support:
         Why the variable must keep that transform (a simplex, a circle, an unknown one), or None.
     joint
         Conditions of its own density that are not bounds.
+    smooth
+        Its log density without indicators; None where the density is not read.
     """
 
     variable: TensorVariable
@@ -78,6 +92,7 @@ class Support:
     transform: Transform | None
     keeps: str | None
     joint: tuple[Inequality, ...]
+    smooth: TensorVariable | None
 
     @property
     def bounded(self) -> bool:
@@ -134,16 +149,16 @@ def read_support(
         return _support_of_part(variable, part, transform, given)
     if isinstance(variable.owner.op, CensoredRV):
         raise UnreadableError(
-            f"`{readable(variable)}` is censored, and trajectories never meet the values at its "
-            "bounds, which have a probability of their own"
+            f"`{readable(variable)}` is censored: it equals a bound with a positive probability, "
+            "and Hamiltonian trajectories never meet a single value"
         )
     default = default_transform(variable.owner.op, variable)
     transforms = [t for t in (default, transform) if t is not None]
     ranges = [_range(t, variable) for t in transforms]
     unknown = [t for t, r in zip(transforms, ranges, strict=True) if not r.known]
-    lowers, uppers, joint = ([], [], []) if unknown else _density_bounds(variable, given)
-    lower = _tightest(pt.maximum, -np.inf, [*lowers, *(r.lower for r in ranges)])
-    upper = _tightest(pt.minimum, np.inf, [*uppers, *(r.upper for r in ranges)])
+    own = OwnDensity() if unknown else _density_bounds(variable, given)
+    lower = _tightest(pt.maximum, -np.inf, [*own.lower, *(r.lower for r in ranges)])
+    upper = _tightest(pt.minimum, np.inf, [*own.upper, *(r.upper for r in ranges)])
     return Support(
         variable=variable,
         lower=None if unknown else lower,
@@ -151,7 +166,8 @@ def read_support(
         order=next((r.order for r in ranges if r.order), None),
         transform=transform,
         keeps=unknown[0].name if unknown else None,
-        joint=tuple(joint),
+        joint=tuple(own.joint),
+        smooth=own.smooth,
     )
 
 
@@ -168,7 +184,9 @@ def _support_of_part(
             "must be variables of their own"
         )
     lower, upper = part.take(support.lower), part.take(support.upper)
-    return replace(support, variable=variable, lower=lower, upper=upper)
+    embedded = {part.whole: part.embed(variable, variable.name)}
+    smooth = graph_replace(support.smooth, embedded, strict=False)
+    return replace(support, variable=variable, lower=lower, upper=upper, smooth=smooth)
 
 
 def _range(transform: Transform, variable: TensorVariable) -> Range:
@@ -234,13 +252,13 @@ def _are_equal(bound: TensorVariable, other: TensorVariable | None) -> bool:
     return bool(np.all(values[0] == values[1]))
 
 
-def _density_bounds(
-    variable: TensorVariable, given: Sequence[TensorVariable]
-) -> tuple[list[TensorVariable], list[TensorVariable], list[Inequality]]:
-    """Lower bounds, upper bounds and other conditions in the variable's own density."""
+def _density_bounds(variable: TensorVariable, given: Sequence[TensorVariable]) -> OwnDensity:
+    """Read the conditions in a variable's own density."""
     value = variable.type(name=get_var_name(variable))
     logp = log_density(variable, value, given)
-    conditions = [condition for condition, _ in split_indicators(logp).indicators]
+    finite, indicators = split_indicators(logp)
+    smooth = graph_replace(finite, {value: variable}, strict=False)
+    conditions = [condition for condition, _ in indicators]
     for condition in filter(is_data, conditions):
         require_data(condition, variable.name)
     moving = {value, *(rv for rv in given if rv.dtype in continuous_types)}
@@ -254,7 +272,7 @@ def _density_bounds(
         if any(value not in ancestors([condition]) for condition in read):
             raise
         found = _probe_bounds(variable, value, logp)
-        return [found.lower], [found.upper], []
+        return OwnDensity([found.lower], [found.upper], smooth=smooth)
     for row in rows:
         if moving.isdisjoint(value_ancestors(row.slack, given)):
             continue
@@ -265,7 +283,7 @@ def _density_bounds(
         else:
             bound = pt.constant(0.0) if rest is None else _negative(rest) if sign > 0 else rest
             (lower if sign > 0 else upper).append(bound)
-    return lower, upper, joint
+    return OwnDensity(lower, upper, joint, smooth)
 
 
 def solve_for(
@@ -307,7 +325,10 @@ def _probe_bounds(variable: TensorVariable, value: TensorVariable, logp: TensorV
     """
     parameters = [x for x in variable.owner.inputs if isinstance(x.type, TensorType)]
     if any(constant_value(x) is None for x in parameters) or logp.ndim != value.ndim:
-        raise UnreadableError(f"`{readable(variable)}` has parameters that are not constant")
+        raise UnreadableError(
+            f"`{readable(variable)}` has parameters that are not constant, and "
+            "conditions that are not comparisons"
+        )
     shape = constant_fold(tuple(variable.shape))
     function = interpreted([value], logp)
 

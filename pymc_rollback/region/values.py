@@ -7,7 +7,6 @@ the log density only needs other value variables.
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.basic import transformed_conditional_logp
@@ -17,7 +16,7 @@ from pymc.util import get_transformed_name
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.graph.forms import is_true, value_ancestors
-from pymc_rollback.region.indicators import NEGLIGIBLE_NATS, split_indicators
+from pymc_rollback.region.indicators import Split, split_indicators, split_potential
 
 
 class ValueSpace:
@@ -77,12 +76,12 @@ class ValueSpace:
             rvs, rvs_to_values=self.values, rvs_to_transforms=self.transforms
         )
         terms = {
-            rv.name: pt.sum(factor) if rv in self.unread else self._smooth(factor)
+            rv.name: pt.sum(factor) if rv in self.unread else self._smooth(split_indicators(factor))
             for rv, factor in zip(rvs, factors, strict=True)
         }
         replaced = self.replace(potentials) if potentials else []
         return terms | {
-            potential.name: self._smooth(value, floor=-NEGLIGIBLE_NATS)
+            potential.name: self._smooth(split_potential(value))
             for potential, value in zip(potentials, replaced, strict=True)
         }
 
@@ -91,16 +90,17 @@ class ValueSpace:
         """Log density of the values, without what is read as a constraint."""
         return pt.sum(pt.stack([pt.constant(0.0), *self.smooth_terms.values()]))
 
-    def _smooth(self, term: TensorVariable, floor: float = -np.inf) -> TensorVariable:
-        finite, indicators = split_indicators(term, floor)
+    def _smooth(self, split: Split) -> TensorVariable:
+        """A term without the indicators of conditions on continuous variables."""
+        finite, indicators = split
         kept = [
             pt.switch(pt.all(condition), 0.0, level)
             for condition, level in indicators
-            if not self._moves(condition) and not is_true(condition)
+            if not self._is_constraint(condition) and not is_true(condition)
         ]
         return pt.sum(finite) if not kept else pt.add(pt.sum(finite), *kept)
 
-    def _moves(self, condition: TensorVariable) -> bool:
+    def _is_constraint(self, condition: TensorVariable) -> bool:
         """Whether a condition depends on the value of a continuous free variable."""
         inputs = value_ancestors(condition)
         values = (self.values[rv] for rv in self.model.free_RVs)

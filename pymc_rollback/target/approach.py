@@ -49,15 +49,17 @@ class _Approach:
         model = region.model
         plain = region.space(dict.fromkeys(names))
         self.names = names
-        self.order = {name: region.walls[name].order for name in names}
+        self.order = {name: region.cut_supports[name].order for name in names}
         rvs = [model[name] for name in names]
         bounds = [
-            bound + pt.zeros_like(rv) for rv in rvs for bound in region.walls[rv.name].full_bounds
+            bound + pt.zeros_like(rv)
+            for rv in rvs
+            for bound in region.cut_supports[rv.name].full_bounds
         ]
         others = [rv for rv in model.free_RVs if rv.name not in names]
         # the others keep their value variables; those of the named ones become x itself
-        places = model.replace_rvs_by_values([*rvs, *bounds])
-        outputs = [*places, *(model.rvs_to_values[rv] for rv in others)]
+        located = model.replace_rvs_by_values([*rvs, *bounds])
+        outputs = [*located, *(model.rvs_to_values[rv] for rv in others)]
         self._locate = interpreted(model.value_vars, outputs, UNTOUCHED)
         values = [plain[rv.name] for rv in (*rvs, *others)]
         logp = plain.smooth_logp
@@ -75,12 +77,12 @@ class _Approach:
         i = self.names.index(name)
         judged = False
         for x, bounds, others in self._points:
-            for wall, target in self._walls(name, x[i], *bounds[2 * i : 2 * i + 2]):
+            for wall, at_wall in self._walls(name, x[i], *bounds[2 * i : 2 * i + 2]):
                 judged = True
-                steep = self._steep(i, x, others, target)
+                steep = self._steep(i, x, others, at_wall)
                 if any(
                     np.any(self._steep(i, x, others, single))
-                    for single in _one_at_a_time(x[i], target, steep)
+                    for single in _one_at_a_time(x[i], at_wall, steep)
                 ):
                     return f"the density is not finite, or infinitely steep, at {name} = {wall}"
         return None if judged else "the density is not finite at the starting point"
@@ -118,23 +120,23 @@ class _Approach:
             walls.append(("a tie", joined))
         return walls
 
-    def _steep(self, i: int, x: list, others: list, target: np.ndarray) -> np.ndarray:
+    def _steep(self, i: int, x: list, others: list, at_wall: np.ndarray) -> np.ndarray:
         """Elements whose slope times distance fails to vanish towards the wall."""
         works = []
         for distance in APPROACH:
-            moved = target + distance * (x[i] - target)
-            logp, *gradients = self._evaluate([*x[:i], moved, *x[i + 1 :]], others)
-            work = np.abs(gradients[i] * distance * (x[i] - target))
+            near_wall = at_wall + distance * (x[i] - at_wall)
+            logp, *gradients = self._evaluate([*x[:i], near_wall, *x[i + 1 :]], others)
+            work = np.abs(gradients[i] * distance * (x[i] - at_wall))
             works.append(np.where(np.isfinite(logp) & np.isfinite(work), work, np.inf))
         far, near = works
         return np.isinf(near) | (near > np.maximum(0.1 * far, 1e-6))
 
 
-def _one_at_a_time(x: np.ndarray, target: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
-    """Targets that take a single one of some elements to its wall."""
-    moving = np.flatnonzero(((x != target) & which).ravel())
+def _one_at_a_time(x: np.ndarray, at_wall: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
+    """Values of a variable with a single one of some elements at its wall."""
+    moving = np.flatnonzero(((x != at_wall) & which).ravel())
     chosen = np.random.default_rng(0).permutation(moving)[:MOST_ELEMENTS]
-    return [np.where(np.arange(x.size).reshape(x.shape) == i, target, x) for i in chosen]
+    return [np.where(np.arange(x.size).reshape(x.shape) == i, at_wall, x) for i in chosen]
 
 
 def _has_transform(model: pm.Model, value: TensorVariable) -> bool:

@@ -234,7 +234,7 @@ def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
 
 def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
     def evaluate(
-        position: int, others: int, sharpness: int, push: int, outcome: int, *sizes: int
+        position: int, others: int, sharpness: int, push: int, levels: int, *sizes: int
     ) -> float:
         try:
             size, other_size, sharpness_size = sizes
@@ -242,7 +242,7 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
                 _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
             )
             _view(push, size)[:] = answer[:size]
-            _view(outcome, 2)[:] = answer[size + 1 :]
+            _view(levels, 2)[:] = answer[size + 1 :]
             return float(answer[size])
         except BaseException as error:
             interrupt.error = error
@@ -251,13 +251,13 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
     pointers = [ctypes.c_void_p] * 5 + [ctypes.c_ssize_t] * 3
     callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
 
-    def walls(position, others, sharpness, push, outcome):  # noqa: ANN001, ANN202
+    def walls(position, others, sharpness, push, levels):  # noqa: ANN001, ANN202
         return callback(
             position.ctypes.data,
             others.ctypes.data,
             sharpness.ctypes.data,
             push.ctypes.data,
-            outcome.ctypes.data,
+            levels.ctypes.data,
             position.size,
             others.size,
             sharpness.size,

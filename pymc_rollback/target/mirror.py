@@ -18,13 +18,13 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
-Bound: TypeAlias = TensorVariable | None
+OptionalBound: TypeAlias = TensorVariable | None
 
 LEAST_SHARPNESS = 8.0
 """Sharpness times width of two bounds that move with other variables, if no sharpness is given."""
 
 
-def fold(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:
+def fold(y: TensorVariable, lower: OptionalBound, upper: OptionalBound) -> TensorVariable:
     r"""Reflect a coordinate into its support.
 
     ``lower + |y - lower|`` at one bound; between two bounds at distance ``h``,
@@ -64,7 +64,11 @@ def _where_finite(
 
 
 def image_energy(
-    y: TensorVariable, x: TensorVariable, lower: Bound, upper: Bound, sharpness: TensorVariable
+    y: TensorVariable,
+    x: TensorVariable,
+    lower: OptionalBound,
+    upper: OptionalBound,
+    sharpness: TensorVariable,
 ) -> TensorVariable:
     r"""Minus the log weight of an image: the boundary term of a mirrored coordinate.
 
@@ -88,7 +92,7 @@ def image_energy(
     return sharpness * beyond + pt.log1p(images)
 
 
-def within_reach(y: TensorVariable, lower: Bound, upper: Bound) -> TensorVariable:
+def within_reach(y: TensorVariable, lower: OptionalBound, upper: OptionalBound) -> TensorVariable:
     """Whether a coordinate is one of the images: at most one reflection away from its support."""
     if lower is None or upper is None:
         return pt.ones_like(y, dtype=bool)
@@ -103,7 +107,7 @@ def draw_image(
     sharpness: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw an image of each coordinate from its weights: a Gibbs move on the image.
+    """Draw an image of each coordinate from its weights: a Gibbs update of the image.
 
     Parameters
     ----------

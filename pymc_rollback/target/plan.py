@@ -2,7 +2,7 @@
 
 A bounded variable is sampled as it is, and reflected, where the joint log density stays finite,
 with a finite slope, up to its wall. Where it does not (a ``Gamma(0.5)``, a scale under a Normal),
-or where two walls move with other variables and may come as close as they like, the variable keeps
+or where two bounds move with other variables and may come as close as they like, the variable keeps
 a PyMC transform, and is sampled in one trajectory with all variables. Affine constraints reflect;
 constraints that are not affine, and all that are given a sharpness, have a barrier.
 """
@@ -92,12 +92,12 @@ class Plan:
 
         An order of elements that cannot exchange places is a constraint like any other.
         """
-        walls, walled = self.region.walls, {}
+        supports, walled = self.region.cut_supports, {}
         for name in self.names if self.exact else ():
             action = self.treatments[name].action
             if action in ("reflect", "sort"):
-                order = walls[name].order if action == "sort" else None
-                walled[name] = replace(walls[name], order=order)
+                order = supports[name].order if action == "sort" else None
+                walled[name] = replace(supports[name], order=order)
         return walled
 
     @cached_property
@@ -121,7 +121,7 @@ class Plan:
     @cached_property
     def absorbed(self) -> list[Constraint]:
         """Joint constraints that are no more than a bound of a variable that is kept inside."""
-        walled = {name for name in self.walled if not self.region.walls[name].order}
+        walled = {name for name in self.walled if not self.region.cut_supports[name].order}
         return [c for c in self.region.joint if c.bound is not None and c.bound.variable in walled]
 
     @cached_property
@@ -139,7 +139,7 @@ class Plan:
             if self.exact
             and c.affine
             and self._concerns(c)
-            and {x.name for x in free_inputs(self.region.model, c.slack)} <= straight
+            and {x.name for x in c.inputs} <= straight
             and not self._has_data(c.slack)
             and (c.slack.type.shape[0] or 1) <= MOST_ROWS
             and {c.name, c.owner}.isdisjoint(self.sharp)
@@ -236,7 +236,7 @@ def choose_treatments(
     """
     treatments = {}
     doubtful = []
-    for name, support in region.walls.items():
+    for name, support in region.cut_supports.items():
         if support.keeps is not None or (name in transform and support.transform is not None):
             why = "chosen by the user" if name in transform else _kept_reason(support)
             treatments[name] = Treatment("transform", why, transform_of(support))
@@ -249,16 +249,16 @@ def choose_treatments(
             if name not in reflect:
                 doubtful.append(name)
     for name in [name for name in doubtful if name not in sharp]:
-        moving = _moving(region, region.walls[name])
-        if moving and transform_of(region.walls[name]) is not None:
+        moving = _moving(region, region.cut_supports[name])
+        if moving and transform_of(region.cut_supports[name]) is not None:
             why = f"its bounds move with {', '.join(moving)}"
-            treatments[name] = Treatment("transform", why, transform_of(region.walls[name]))
+            treatments[name] = Treatment("transform", why, transform_of(region.cut_supports[name]))
             doubtful.remove(name)
     if doubtful:
         walled = [name for name, t in treatments.items() if t.action in ("reflect", "sort")]
         troubles = find_troubles(region, walled, doubtful)
         for name in doubtful:
-            treatments[name] = _judge(region.walls[name], troubles.get(name))
+            treatments[name] = _judge(region.cut_supports[name], troubles.get(name))
     return {name: treatments[name] for name in region.supports}
 
 

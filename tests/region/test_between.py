@@ -89,7 +89,7 @@ BAD = {
     "a dict": ({"lower": 1, "upper": 2}, "between={'lower': 1, 'upper': 2}"),
     "an array": (np.array([1.0, 2.0]), "between=array([1., 2.])"),
     "no end": ((None, None), "between=(None, None)"),
-    "no finite end": ((-np.inf, np.inf), "has no end"),
+    "no finite end": ((-np.inf, np.inf), "has neither a lower nor an upper end"),
     "crossed": ((7, 6), "7 is not below the upper end 6"),
     "equal": ((6, 6), "6 is not below the upper end 6"),
     "one crossed": (([1, 7], [2, 6]), "7 is not below the upper end 6"),

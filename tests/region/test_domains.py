@@ -59,7 +59,9 @@ def test_a_logarithm_and_a_constant_are_bounds():
         rb.constrain("c", pt.log(x) < 0)
         rb.constrain("d", pt.sqrt(x) > 0.5)
     region = rb.read_region(model)
-    assert region.walls["x"].lower.eval() == 0.25 and region.walls["x"].upper.eval() == 1
+    assert (
+        region.cut_supports["x"].lower.eval() == 0.25 and region.cut_supports["x"].upper.eval() == 1
+    )
     assert all(c.bound is not None for c in region)
 
 

@@ -234,7 +234,7 @@ def test_a_bound_by_one_observation_is_a_bound():
     with pm.Model() as model:
         theta = pm.HalfNormal("theta", 5)
         pm.Uniform("y", 0, theta, observed=1.5)
-    assert rb.read_region(model).walls["theta"].text == "(1.5, inf)"
+    assert rb.read_region(model).cut_supports["theta"].text == "(1.5, inf)"
 
 
 # ------------------------------------------------------------------------------- missing values

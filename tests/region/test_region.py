@@ -105,7 +105,7 @@ def test_rows_of_one_potential_are_numbered():
         rb.constrain("c", (x > -1) & (x < 1))
     region = rb.read_region(model)
     assert [c.name for c in region] == ["c[0]", "c[1]"] and len(region) == 2
-    with pytest.raises(KeyError, match="'other' is none of"):
+    with pytest.raises(KeyError, match="'other' is no constraint of this region, which has "):
         region["other"]
 
 
