@@ -12,36 +12,36 @@ from pathlib import Path
 from trust.breaks import BREAKS, judge_named
 from trust.chains import run_chain, threshold
 from trust.models import MODELS
-from trust.onestep import all_cases, audit_cases, judge, one_in
+from trust.onestep import all_cases, audit_cases, judge, judge_count, one_in
 from trust.page import Found, write_page
 from trust.peers import NAMES, run_peers
 from trust.results import Results, run_all
 
-AUDIT = 0.0013, 3e9
-"""Smallest shift, for which the rows take ten million transitions and more, and most steps."""
+AUDIT = 10**7
+"""Transitions of each of its rows."""
 CHAIN = 50_000
 """Draws of each long chain."""
 SHRINK = 20.0
 """How many times fewer draws the quick form has."""
-FINE = 0.001, 5e7
-GRID = 0.03, 5e6
+FINE, GRID = (0.001, 2e7), (0.03, 5e6)
+"""Smallest shift of a row, and most steps: what keeps the whole below 80 minutes of one core."""
 
 
 def plan(quick: bool):
     """All pieces of work, the longest first: a section, a place in it, and a function."""
     shrink = SHRINK if quick else 1.0
-    rows = {"audit": audit_cases(), "fine": one_in(30, all_cases()), "grid": all_cases()}
-    if quick:
-        rows["grid"] = one_in(20, rows["grid"])
-    limits = {"audit": AUDIT, "fine": FINE, "grid": GRID}
+    fine, grid = one_in(60, all_cases()), one_in(20 if quick else 1, all_cases())
     pieces = [
         ("chains", k, partial(run_chain, name, int(CHAIN / shrink)))
         for k, name in enumerate(MODELS)
     ]
     pieces += [("peers", k, partial(run_peers, name)) for k, name in enumerate(NAMES)]
     pieces += [("breaks", k, partial(judge_named, b.name)) for k, b in enumerate(BREAKS)]
-    for section, cases in rows.items():
-        smallest, most = limits[section]
+    pieces += [
+        ("audit", k, partial(judge_count, case, int(AUDIT / shrink)))
+        for k, case in enumerate(audit_cases())
+    ]
+    for section, cases, (smallest, most) in (("fine", fine, FINE), ("grid", grid, GRID)):
         scale = (shrink**0.5 * smallest, most / shrink)
         pieces += [(section, k, partial(judge, case, *scale)) for k, case in enumerate(cases)]
     return pieces

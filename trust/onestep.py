@@ -331,6 +331,11 @@ def judge(
     error = np.max(shifts(pilot, PILOT, case.n).error)
     wanted = PILOT * (SUSPECT * error / smallest) ** 2
     count = int(max(PILOT, min(wanted, most_steps * PILOT / pilot[4, 0])))
+    return judge_count(case, count, seed, **given)
+
+
+def judge_count(case: Case, count: int, seed: int = 1, **given) -> Verdict:
+    """Run a case with so many transitions, and again with four times as many in doubt."""
     sums = run(case, count, seed, **given)
     found = shifts(sums, count, case.n)
     wrong = False
@@ -387,7 +392,7 @@ def one_in(share: int, cases: list[Case]) -> list[Case]:
     return [
         case
         for shift, group in enumerate(groups.values())
-        for case in (group[shift % share :: share] or group[:1])
+        for case in group[shift % min(share, len(group)) :: share]
     ]
 
 
