@@ -143,8 +143,8 @@ class Chain:
     def _evaluate(self, functions: Compiled, position: np.ndarray, given: Given) -> np.ndarray:
         """The point at a position."""
         self.spent += 1
-        [answer] = functions.model(position, given.others)
-        functions.interrupt.reraise()
+        with functions.interrupt:
+            [answer] = functions.model(position, given.others)
         [point] = new_points(1, position.size)
         point[POSITION, : position.size] = position
         point[SLOPE, : answer.size] = answer
@@ -182,20 +182,20 @@ class Chain:
         system = self._system(given, step_size)
         points, lasts = (new_points(count, self.walls.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
-        ready(repeat_trajectory)(
-            address_of_trajectory(self._trajectory),
-            *functions.addresses,
-            system,
-            point.copy(),
-            step_size,
-            length,
-            address_of_generator(rng),
-            repeats,
-            points,
-            lasts,
-            outcomes,
-        )
-        functions.interrupt.reraise()
+        with functions.interrupt:
+            ready(repeat_trajectory)(
+                address_of_trajectory(self._trajectory),
+                *functions.addresses,
+                system,
+                point.copy(),
+                step_size,
+                length,
+                address_of_generator(rng),
+                repeats,
+                points,
+                lasts,
+                outcomes,
+            )
         rows = map(as_outcome, outcomes.tolist())
         return [
             Draw(point, last, outcome, outcome.steps, step_size, system)

@@ -8,6 +8,7 @@ kernels call back into Python.
 import ctypes
 import inspect
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
@@ -40,16 +41,33 @@ LIBRARIES |= {"", *sys.stdlib_module_names}
 
 
 class Interrupt:
-    """Keeps an exception that a callback raised, until the kernel has returned."""
+    """Keeps an exception that a callback raised, and raises it when the kernel has returned.
+
+    A kernel is called ``with`` it. A signal that arrives in compiled code is handled as a callback
+    is entered, before its first statement, so that no clause there can catch it: ctypes hands it
+    to ``sys.unraisablehook``. Signals are handled in the main thread only.
+    """
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
 
-    def reraise(self) -> None:
-        """Raise what was kept, if anything."""
+    def __enter__(self) -> None:
+        self._hook = sys.unraisablehook
+        if threading.current_thread() is threading.main_thread():
+            sys.unraisablehook = self._keep
+
+    def __exit__(self, *raised: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            sys.unraisablehook = self._hook
         if self.error is not None:
             error, self.error = self.error, None
             raise error
+
+    def _keep(self, unraisable: "sys.UnraisableHookArgs") -> None:
+        if "ctypes callback" in (unraisable.err_msg or ""):
+            self.error = unraisable.exc_value
+        else:
+            self._hook(unraisable)
 
 
 @dataclass(frozen=True)
@@ -212,6 +230,8 @@ def _view(address: int, size: int) -> np.ndarray:
 
 def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
     def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
+        if interrupt.error is not None:
+            return np.nan
         try:
             [answer] = function(_view(position, size), _view(others, other_size))
             _view(slope, size)[:] = answer[:-1]
@@ -236,6 +256,8 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
     def evaluate(
         position: int, others: int, sharpness: int, push: int, levels: int, *sizes: int
     ) -> float:
+        if interrupt.error is not None:
+            return np.nan
         try:
             size, other_size, sharpness_size = sizes
             [answer] = function(

@@ -1,5 +1,7 @@
 """When kernels are compiled, and graphs that Numba cannot: one warning, and the same draws."""
 
+import ctypes
+import signal
 import subprocess
 import sys
 import warnings
@@ -8,6 +10,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from numba import njit
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch import numba_funcify
@@ -53,6 +56,10 @@ def build(double, **options):
         rb.constrain("disk", (x**2).sum() < 2)
         pm.Normal("y", double(x).sum() + scale, 1.0, observed=0.7)
         return model, rb.RollbackHMC(rng=5, **NUMBERS | options)
+
+
+def raise_timeout(*signal_and_frame):
+    raise TimeoutError
 
 
 def walk(model, step, n=30):
@@ -138,6 +145,31 @@ def test_an_exception_in_the_model_comes_out(error, exact):
     double.calls_left = np.inf
     moved, _ = step.step(point)
     assert np.isfinite(moved["x"])
+
+
+@pytest.mark.parametrize("answer", [signal.default_int_handler, raise_timeout])
+def test_a_signal_in_compiled_code_comes_out(answer):
+    """It is handled as a callback is entered, where no clause of the callback can catch it."""
+    send = ctypes.CDLL(None)["raise"]
+    send.argtypes, send.restype = [ctypes.c_int], ctypes.c_int
+    number = int(signal.SIGALRM)
+
+    @njit
+    def interrupted(model, x, others):
+        send(number)
+        return model(x, others)[0]
+
+    with pytest.warns(UserWarning, match="CVM"):
+        _, step = build(lambda x: 2 * x, compile_kwargs={"mode": "CVM"})
+    functions, before = step._functions(), signal.signal(signal.SIGALRM, answer)
+    try:
+        with pytest.raises((KeyboardInterrupt, TimeoutError)), functions.interrupt:
+            interrupted(functions.model, np.full(3, 0.1), np.empty(0))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # and once only
+    with functions.interrupt:
+        assert np.all(np.isfinite(functions.model(np.full(3, 0.1), np.empty(0))[0]))
 
 
 def test_data_may_change_between_runs():
