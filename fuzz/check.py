@@ -15,6 +15,7 @@ from pytensor.compile.mode import Mode
 import pymc_rollback as rb
 from fuzz.models import build
 from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.guard import DensityError
 from pymc_rollback.region.indicators import NEGLIGIBLE_NATS
 
 POINTS = 200
@@ -136,6 +137,7 @@ def _verdict(error, otherwise):
     """Refused where we raise it on purpose: in a line of ours, with a ValueError or its like."""
     where = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     on_purpose = isinstance(error, ValueError | TypeError | SamplingError)
+    on_purpose &= not isinstance(error, DensityError)
     reason = f"{type(error).__name__}: {error}"
     if where[-1].startswith(OURS) and on_purpose:
         return Verdict("refused", reason)

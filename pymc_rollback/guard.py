@@ -20,6 +20,10 @@ ROUNDING = 1e-6
 """Difference of log densities, relative to the size of their terms, that rounding may explain."""
 
 
+class DensityError(SamplingError):
+    """The log density that is sampled is not the model's."""
+
+
 class Guard:
     """Compares the log density that is sampled, with what was taken out, to the model's own.
 
@@ -56,7 +60,7 @@ class Guard:
         except ParameterValueError:
             agrees = False
         if not agrees and not self._agrees(self._terms(None), point, log_density):
-            raise SamplingError(self._complaint(draw, point, log_density))
+            raise DensityError(self._complaint(draw, point, log_density))
 
     @cached_property
     def _quick(self) -> Callable:

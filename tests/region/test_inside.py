@@ -14,7 +14,10 @@ WALL = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(24))
+MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 24)]
+
+
+@pytest.mark.parametrize("seed", [*range(6), *MORE])
 def test_inside_is_where_the_log_density_is_finite(seed):
     """And there the smooth log density is the same."""
     verdict = check.judge(write_model(seed), check.check_region, seed)
