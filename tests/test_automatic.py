@@ -149,6 +149,7 @@ def test_each_can_be_given_alone(ball, option, value):
     assert np.std(x) > 0.3
 
 
+@pytest.mark.slow
 def test_dense_metric_learns_a_correlation():
     covariance = np.array([[1.0, 0.95], [0.95, 1.0]])
     with pm.Model() as model:
@@ -223,6 +224,7 @@ def test_flat_density_does_not_make_the_step_run_away():
     assert np.mean(trace["posterior"]["x"].values) == pytest.approx(1.5, abs=0.3)
 
 
+@pytest.mark.slow
 def test_mass_piled_on_a_wall_and_far_from_it():
     with pm.Model() as model:
         pm.TruncatedNormal("x", -50, 1, lower=0, shape=2)
@@ -252,6 +254,7 @@ def test_ordered_vector_is_always_in_order():
     assert np.mean(x[..., -1]) == pytest.approx(1.267, abs=0.12)  # E of the largest of six normals
 
 
+@pytest.mark.slow
 def test_bound_written_as_a_potential_reflects():
     """The user's own `x > 0.5` is a bound like any other, not a joint constraint."""
     with pm.Model() as model:

@@ -166,6 +166,8 @@ def agrees(known, draws):
     return row["verdict"] == "right"
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_exact_hmc_between_planes():
     rng = np.random.default_rng(2)
     covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -184,6 +186,8 @@ def test_moments_in_the_orthant():
     assert agrees(orthant_moments(3), x)
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_moments_in_balls():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(100_000, 3))
@@ -225,12 +229,16 @@ def test_the_decay_solves_its_equation():
 
 
 # All of it.
+@pytest.mark.slow
+@pytest.mark.newest
 def test_every_work_can_be_built():
     for _, work in WORKS.values():
         assert work.build().free_RVs
         assert work.known is not None
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_quick_form(store, monkeypatch):
     """One work is run; what is known of another stays."""
     folder = store.path.parent

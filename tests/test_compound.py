@@ -91,7 +91,11 @@ def constraint_on_a_transformed_variable(c):
 
 
 @pytest.mark.parametrize(
-    "make", [child_of_a_transformed_variable, constraint_on_a_transformed_variable]
+    "make",
+    [
+        pytest.param(child_of_a_transformed_variable, marks=pytest.mark.slow),
+        constraint_on_a_transformed_variable,
+    ],
 )
 def test_variables_of_others_move_with_ours(make):
     """For a fixed value of its interval transform, c follows its bound b."""

@@ -75,7 +75,8 @@ def same_draws(first, second):
 
 
 @pytest.mark.parametrize(
-    "context", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)]
+    "context",
+    ["fork", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spawn", "forkserver"))],
 )
 def test_workers_give_the_draws_of_one_process(step, model, context):
     here = sample(step, model)
@@ -195,6 +196,8 @@ BOUNDED = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 @pytest.mark.parametrize("name", BOUNDED)
 def test_model_logp_whatever_the_transforms(name):
     with pm.Model() as model:

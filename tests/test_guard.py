@@ -26,6 +26,8 @@ def model():
     return model
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_the_models_own_density_passes(model):
     guard, point = Guard(rb.read_region(model)), model.initial_point()
     log_density = float(model.compile_logp(mode="FAST_COMPILE")(point))

@@ -28,6 +28,7 @@ def cut():
     return model
 
 
+@pytest.mark.slow
 def test_known_answers():
     """A right sampler fails this with a chance of 1e-6; one that ignores the wall always does."""
     draws = rb.sample_prior(cut(), 2000, **OPTIONS)

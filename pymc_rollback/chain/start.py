@@ -11,8 +11,8 @@ from pymc_rollback.target.walls import Walls
 MARGINS = (1.0, 1e-2, 1e-4, 1e-6)
 """By how much slacks are made positive, in units of their size at the first point."""
 
-TRIES = 12
-"""Starts of the descent, ever farther from the given point."""
+TRIES, AROUND = 12, 10
+"""How often a start is looked for, ever farther away, and positions at each distance."""
 
 HALVINGS = 40
 """How often a jitter that leaves the region is halved."""
@@ -67,10 +67,14 @@ class Start:
             The chain's generator.
         """
         inside = position if self._is_inside(position) else self._walk_in(position, rng)
-        for attempt in range(TRIES):
-            found = inside if attempt == 0 else self._move(inside, _spread(attempt), rng)
-            if self._is_inside(found) and np.isfinite(log_density(found)):
-                return found
+        if np.isfinite(log_density(inside)):
+            return inside
+        for attempt in range(1, TRIES):
+            around = (self._move(inside, _spread(attempt), rng) for _ in range(AROUND))
+            levels = {log_density(x): x for x in around if self._is_inside(x)}
+            finite = [level for level in levels if np.isfinite(level)]
+            if finite:
+                return levels[max(finite)]
         return inside
 
     def _move(self, position: np.ndarray, spread: float, rng: np.random.Generator) -> np.ndarray:

@@ -90,6 +90,7 @@ def test_some_draws_are_outside():
         ("interval", lambda: pm.TruncatedNormal("x", lower=-1)),
     ],
 )
+@pytest.mark.slow
 def test_a_transform_that_cannot_hold_such_a_draw(name, make):
     with pm.Model() as model:
         make()

@@ -54,10 +54,6 @@ def check(name, kind, n):
     assert p > ERROR_RATE
 
 
-def test_exact_draws_stay_exact():
-    check("mixture", "automatic", n=500)
-
-
 @pytest.mark.slow
 @pytest.mark.newest
 @pytest.mark.parametrize("kind", STEPS)

@@ -311,6 +311,7 @@ def p_value(x, lower, upper):
     return 2 * min(stats.ttest_1samp(batch, 0).pvalue for batch in batches)
 
 
+@pytest.mark.slow
 def test_draws_of_missing_values():
     """A right sampler fails with a probability of 1e-4; a bound that is not there is noticed."""
     with pm.Model():

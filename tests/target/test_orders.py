@@ -72,6 +72,7 @@ def drawn(model, n=400, **options):
 
 
 @pytest.mark.parametrize("options", [{}, {"transform": ["x"]}])
+@pytest.mark.slow
 def test_no_draw_leaves_bounds_that_differ(options):
     draws = drawn(uniform(*UNEVEN, default_transform=None), **options)
     assert np.all((draws > UNEVEN[0]) & (draws < UNEVEN[1]) & (np.diff(draws) > 0))

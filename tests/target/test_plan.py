@@ -121,6 +121,8 @@ def many_positive(count):
     return model
 
 
+@pytest.mark.slow
+@pytest.mark.newest
 def test_more_variables_than_an_elementwise_op_has_operands():
     treatments = choose_treatments(rb.read_region(many_positive(33)))
     assert [t.action for t in treatments.values()] == ["reflect"] * 33 + ["transform"]

@@ -203,6 +203,8 @@ def test_odd_planes(constrain):
 
 
 @pytest.mark.parametrize("high", [lambda x: x[0] > 1.5, lambda x: x[0] ** 3 > 3])
+@pytest.mark.slow
+@pytest.mark.newest
 def test_start_in_order_and_inside(high):
     """The constraint is violated at the start; what meets it first is out of order."""
     ordered = pm.distributions.transforms.ordered
