@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from functools import cache
 
 import numpy as np
 import pymc as pm
@@ -17,22 +18,27 @@ from pymc_rollback.kernels.native import MATRIX, MODEL, WALLS, borrowed
 from pymc_rollback.kernels.state import MOMENTUM, SYSTEM, System, new_state
 
 LOOP = types.void(MODEL, WALLS, SYSTEM, MATRIX, types.float64, types.int64)
-looping = njit(LOOP, error_model="numpy")
 
 
-@looping
-def leapfrogs(model, walls, system, state, step_size, n):
-    system = borrowed(system)
-    for _ in range(n):
-        leapfrog(model, walls, system, state, step_size)
+@cache
+def loops():
+    """Of leapfrog steps, and of what they evaluate; compiled when needed, not by an import."""
+    looping = njit(LOOP, error_model="numpy")
 
+    @looping
+    def leapfrogs(model, walls, system, state, step_size, n):
+        system = borrowed(system)
+        for _ in range(n):
+            leapfrog(model, walls, system, state, step_size)
 
-@looping
-def gradients(model, walls, system, state, step_size, n):
-    system = borrowed(system)
-    for _ in range(n):
-        evaluate_walls(walls, system, state)
-        evaluate_model(model, system, state)
+    @looping
+    def gradients(model, walls, system, state, step_size, n):
+        system = borrowed(system)
+        for _ in range(n):
+            evaluate_walls(walls, system, state)
+            evaluate_model(model, system, state)
+
+    return leapfrogs, gradients
 
 
 def truncated_normal():
@@ -68,13 +74,13 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
     )
     state = new_state(np.full(size, 0.5))
     state[MOMENTUM, :size] = np.random.default_rng(1).normal(size=size)
-    gradients(functions.model, functions.walls, system, state, step_size, 1)
+    loops()[1](functions.model, functions.walls, system, state, step_size, 1)
     # side by side, so that a busy machine slows both
     times = np.array(
         [
             [
                 seconds(loop, functions.model, functions.walls, system, state, step_size, n)
-                for loop in (leapfrogs, gradients)
+                for loop in loops()
             ]
             for _ in range(repeats)
         ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class Known:
     build
         Adds the variables to the model of the context.
     truth
-        Expressions of the variables and ``np``, and their means.
+        Expressions of the variables and ``np``, and their means; or a function that gives both.
     options
         Given to RollbackHMC.
     left
@@ -33,7 +34,7 @@ class Known:
     """
 
     build: Callable[[], Any]
-    truth: Mapping[str, float]
+    truth: Mapping[str, float] | Callable[[], Mapping[str, float]]
     options: Mapping[str, Any] = field(default_factory=dict)
     left: tuple[str, ...] = ()
 
@@ -51,15 +52,20 @@ class Known:
     def answers(self) -> dict[str, float]:
         """Means of all functions, the neighbour's too."""
         beside = {"stiff[..., 0]": 0.0, "stiff[..., 0]**2": 1.0, "stiff.prod(-1)": STIFF}
-        return {**self.truth, **beside}
+        return {**(self.truth() if callable(self.truth) else self.truth), **beside}
 
 
 def grid_means(density, expressions, x, y):
-    """Means under a density of two variables, on the middles of a grid."""
-    x, y = np.meshgrid(x, y, indexing="ij")
-    weight = density(x, y)
-    names = {"x": np.stack([x, y], axis=-1), "np": np}
-    return {e: float(np.sum(weight * eval(e, names)) / np.sum(weight)) for e in expressions}
+    """Means under a density of two variables, on the middles of a grid, when they are needed."""
+
+    @cache
+    def means():
+        grid = np.meshgrid(x, y, indexing="ij")
+        weight = density(*grid)
+        names = {"x": np.stack(grid, axis=-1), "np": np}
+        return {e: float(np.sum(weight * eval(e, names)) / np.sum(weight)) for e in expressions}
+
+    return means
 
 
 def middles(lower, upper, n=3000):
