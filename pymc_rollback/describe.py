@@ -226,7 +226,7 @@ def _refuse_options(**options: object) -> None:
 def summarise(plan: Plan, options: Options) -> str:
     """Say in a line what will be drawn, what keeps it inside, and what is tuned."""
     drawn = [(name, treatment.action) for name, treatment in plan.treatments.items()]
-    walls = [(c.name, plan.wall(c)) for c in plan.region.joint if plan.moves(c.slack)]
+    walls = [(c.name, plan.wall(c)) for c in plan.region.joint if plan.varies(c.slack)]
     inside = f", inside {_listed(walls)}" if walls else ""
     given = {"step_size": options.step_size, "n_steps": options.n_steps}
     said = [f"{name}={value:g}" for name, value in given.items() if value is not None]

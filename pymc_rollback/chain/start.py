@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+from pymc_rollback.region.deepest import find_deepest
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
 
@@ -149,12 +150,7 @@ class Start:
         size = np.where(size > 0, size, 1.0)
         rows, offset = rows / size[:, None], offset / size
         bounds = list(zip(self.lower, self.upper, strict=True))
-        deepest = scipy.optimize.linprog(
-            np.r_[np.zeros(position.size), -1.0],
-            A_ub=np.c_[-rows, np.ones(size.size)],
-            b_ub=offset,
-            bounds=[*bounds, (None, 1.0 + np.abs(offset).max())],
-        )
+        deepest = find_deepest(rows, offset, bounds)
         if deepest.x is None:
             raise OutsideError(self._complaint(position))
         # |x - position| <= u, and the sum of u is to be small

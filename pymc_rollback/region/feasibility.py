@@ -24,6 +24,7 @@ from pymc_rollback.region.constraint import (
     is_continuous,
     with_plain_inputs,
 )
+from pymc_rollback.region.deepest import find_deepest
 from pymc_rollback.region.diagnose import check_start
 from pymc_rollback.region.inside import descend, over_one_vector, shortfall
 
@@ -309,16 +310,10 @@ def _affine_rows(
 
 
 def _has_interior(systems: Iterable[tuple["scipy.sparse.csr_array", np.ndarray]]) -> bool:
-    """Whether ``J x + c >= t`` for some x and t > 0: a linear program in x and t."""
+    """Whether ``J x + c >= t`` for some x and t > 0."""
     rows, intercepts = zip(*systems, strict=True)
     rows, intercept = scipy.sparse.vstack(rows), np.concatenate(intercepts)
     finite = np.isfinite(intercept)
     rows, intercept = rows[finite], intercept[finite]
-    size = rows.shape[1]
-    answer = scipy.optimize.linprog(
-        np.r_[np.zeros(size), -1.0],
-        A_ub=scipy.sparse.hstack([-rows, np.ones((rows.shape[0], 1))]),
-        b_ub=intercept,
-        bounds=[(None, None)] * size + [(None, max(1.0, np.abs(intercept).max(initial=0.0)))],
-    )
+    answer = find_deepest(rows, intercept, [(None, None)] * rows.shape[1])
     return answer.status != 0 or -answer.fun > 1e-12 * np.abs(intercept).max(initial=0.0)

@@ -95,50 +95,51 @@ class Density:
         """Supports of some variables, each with the block of its coordinates."""
         return [(b, supports[b.name]) for b in self.blocks if b.name in supports]
 
-    def place(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
+    def in_coordinates(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
         """Write expressions of random variables in terms of the coordinates."""
-        return self.place_values(self.space.replace(expressions))
+        return self.values_in_coordinates(self.space.replace(expressions))
 
-    def place_values(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
+    def values_in_coordinates(self, expressions: Sequence[TensorVariable]) -> list[TensorVariable]:
         """Write expressions of value variables in terms of the coordinates."""
-        return clone_replace(list(expressions), self._places)
+        return clone_replace(list(expressions), self._written)
 
     @cached_property
-    def _places(self) -> dict[TensorVariable, TensorVariable]:
+    def _written(self) -> dict[TensorVariable, TensorVariable]:
         """Each value variable in terms of the coordinates, or of the other steps' values."""
         own = {v.name: v for v in self.model.value_vars}
-        places = {own[block.name]: block.take(self.others) for block in self.other_blocks}
+        written = {own[block.name]: block.take(self.others) for block in self.other_blocks}
         mirrored = self.plan.mirrored
         # in the model's order: bounds depend on variables that come before
         for block in self.blocks:
             value = block.take(self.coordinates)
             if block.name in mirrored:
-                value = self._mirror(value, mirrored[block.name], places)
-            places[self.space[block.name]] = value
-        return places
+                value = self._mirror(value, mirrored[block.name], written)
+            written[self.space[block.name]] = value
+        return written
 
     def _mirror(
-        self, y: TensorVariable, support: Support, places: Mapping[TensorVariable, TensorVariable]
+        self, y: TensorVariable, support: Support, written: Mapping[TensorVariable, TensorVariable]
     ) -> TensorVariable:
-        """Fold coordinates into a support whose bounds depend on values that have places."""
-        x = fold(y, *self._placed_bounds(support, places))
+        """Fold coordinates into a support whose bounds depend on values written before."""
+        x = fold(y, *self._written_bounds(support, written))
         if support.order is None:
             return x
         x = pt.sort(x, axis=-1)
         return x if support.order == "ascending" else x[..., ::-1]
 
-    def _placed_bounds(
-        self, support: Support, places: Mapping[TensorVariable, TensorVariable]
+    def _written_bounds(
+        self, support: Support, written: Mapping[TensorVariable, TensorVariable]
     ) -> list[TensorVariable | None]:
         """Lower and upper bound in terms of the coordinates."""
         bounds = support.lower, support.upper
         return [
-            None if b is None else clone_replace(self.space.replace([b]), places)[0] for b in bounds
+            None if b is None else clone_replace(self.space.replace([b]), written)[0]
+            for b in bounds
         ]
 
     def log_density(self) -> TensorVariable:
         """Gradient of the log density without indicators, and then the log density itself."""
-        [logp] = self.place_values([self.space.smooth_logp])
+        [logp] = self.values_in_coordinates([self.space.smooth_logp])
         return self._answer(logp, [logp])
 
     def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:
@@ -156,7 +157,7 @@ class Density:
         allowed = [reached for _, reached, _ in images]
         energy = image_energy
         if self.plan.barriers:
-            rows = pt.concatenate(self.place([c.slack for c in self.plan.barriers]))
+            rows = pt.concatenate(self.in_coordinates([c.slack for c in self.plan.barriers]))
             energy = energy + boundary_term(rows, self.sharpness[self.size :])
             slacks.append(rows)
             allowed.append(pt.all(rows > 0))
@@ -170,7 +171,7 @@ class Density:
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
         """Energy, reach and slacks (before folding) of a mirrored variable."""
         y = block.take(self.coordinates)
-        lower, upper = self._placed_bounds(support, self._places)
+        lower, upper = self._written_bounds(support, self._written)
         if not support.bounded:
             return pt.constant(0.0), pt.constant(True), pt.constant([np.inf])
         x = fold(y, lower, upper)
@@ -219,7 +220,7 @@ class Density:
         rows = [] if self.plan.exact else [c.slack for c in self.plan.barriers]
         outside = [pt.switch(pt.all(row > 0), 0.0, -np.inf) for row in rows]
         difference = pt.add(pt.constant(0.0), *jacobians, *outside)
-        return self.place([*(_forward(rv, own[rv]) for rv in rvs), difference])
+        return self.in_coordinates([*(_forward(rv, own[rv]) for rv in rvs), difference])
 
 
 def _least(rows: TensorVariable) -> TensorVariable:

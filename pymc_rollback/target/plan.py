@@ -167,7 +167,7 @@ class Plan:
             return "transform"
         return "reflects" if owner in self.reflected else "barrier"
 
-    def moves(self, expression: TensorVariable) -> bool:
+    def varies(self, expression: TensorVariable) -> bool:
         """Whether an expression changes along a trajectory.
 
         Either with a sampled variable, or with another step's variable whose transform has bounds
@@ -180,22 +180,22 @@ class Plan:
                 return True
             if transform is not None:
                 value = model.rvs_to_values[x]
-                if self.moves(transform.backward(value, *x.owner.inputs)):
+                if self.varies(transform.backward(value, *x.owner.inputs)):
                     return True
         return False
 
     def _concerns(self, constraint: Constraint) -> bool:
         """Whether trajectories could leave a constraint but for a barrier or a plane."""
-        moves = self.moves(constraint.slack)
+        varies = self.varies(constraint.slack)
         if constraint.kind == "joint":
-            return moves and constraint not in self.absorbed
+            return varies and constraint not in self.absorbed
         owner = constraint.owner
         if owner in self.names:
             free = not self.exact and owner not in self.transformed
             return free or constraint.name in self._open
         # a bound of another step's variable is a wall for ours, unless its transform keeps it
         model = self.region.model
-        return moves and model.rvs_to_transforms[model[owner]] is None
+        return varies and model.rvs_to_transforms[model[owner]] is None
 
     @cached_property
     def _open(self) -> set[str]:
@@ -210,7 +210,7 @@ class Plan:
         return {f"{name}.{part}" for name, found in parts.items() for part in found}
 
     def _stays(self, support: Support) -> bool:
-        return not any(self.moves(b) for b in (support.lower, support.upper) if b is not None)
+        return not any(self.varies(b) for b in (support.lower, support.upper) if b is not None)
 
     def _has_data(self, expression: TensorVariable) -> bool:
         inputs = value_ancestors(expression, blockers=self.region.model.basic_RVs)

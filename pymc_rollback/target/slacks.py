@@ -88,7 +88,7 @@ class Slacks:
     @cached_property
     def _moving(self) -> list[Constraint]:
         """Constraints of the region, whatever keeps them, that depend on the coordinates."""
-        return [c for c in self.density.region if self.density.plan.moves(c.slack)]
+        return [c for c in self.density.region if self.density.plan.varies(c.slack)]
 
     @cached_property
     def _point_slacks(self) -> Callable:
@@ -108,7 +108,7 @@ class Slacks:
     @cached_property
     def _graphs(self) -> list[TensorVariable]:
         slacks = [c.slack for c in self.constraints]
-        return self.density.place(slacks) if slacks else []
+        return self.density.in_coordinates(slacks) if slacks else []
 
     def _gradient(self, total: TensorVariable) -> TensorVariable:
         return pt.grad(total, self.density.coordinates, disconnected_inputs="ignore")

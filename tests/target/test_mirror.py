@@ -194,7 +194,7 @@ def density_of(model, action=None):
 
 def placed(density, *names):
     """Variables as a function of the coordinates, and the Jacobian of it."""
-    [x] = density.place([pt.concatenate([density.model[name].ravel() for name in names])])
+    [x] = density.in_coordinates([pt.concatenate([density.model[name].ravel() for name in names])])
     weights = pt.vector("weights")
     slope = pt.grad(pt.dot(weights, x), density.coordinates)
     place = interpreted([density.coordinates, density.others, weights], [x, slope])
