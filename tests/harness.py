@@ -117,3 +117,21 @@ def sample(step, model, draws=30, **options):
     }
     with model:
         return pm.sample(draws, step=step, **(defaults | options))
+
+
+def evaluate(expression, inputs=(), values=()):
+    return pytensor.function(list(inputs), expression, mode="FAST_COMPILE")(*values)
+
+
+def free_variable(make, **kwargs):
+    """Support of the variable "x" of a model that has nothing else."""
+    with pm.Model() as model:
+        make("x", **kwargs)
+    return model, rb.read_region(model).supports["x"]
+
+
+def bounds(support, shape=()):
+    """Bounds of each element, infinite where there is none."""
+    lower = -np.inf if support.lower is None else evaluate(support.lower)
+    upper = np.inf if support.upper is None else evaluate(support.upper)
+    return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)

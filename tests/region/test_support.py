@@ -3,30 +3,13 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from harness import bounds, evaluate, free_variable
 
 import pymc_rollback as rb
 from pymc_rollback.region.support import read_support
 
 STEP = 1e-6
 FAR = 30.0
-
-
-def evaluate(expression, inputs=(), values=()):
-    return pytensor.function(list(inputs), expression, mode="FAST_COMPILE")(*values)
-
-
-def free_variable(make, **kwargs):
-    """Support of the variable "x" of a model that has nothing else."""
-    with pm.Model() as model:
-        make("x", **kwargs)
-    return model, rb.read_region(model).supports["x"]
-
-
-def bounds(support, shape=()):
-    """Bounds of each element, infinite where there is none."""
-    lower = -np.inf if support.lower is None else evaluate(support.lower)
-    upper = np.inf if support.upper is None else evaluate(support.upper)
-    return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
 
 
 def own_logp(variable):

@@ -6,7 +6,7 @@ import pymc.distributions.transforms as tr
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from test_support import bounds, evaluate, free_variable
+from harness import bounds, evaluate, free_variable
 
 import pymc_rollback as rb
 
