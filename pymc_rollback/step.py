@@ -369,7 +369,9 @@ class RollbackHMC(BlockedStep):
             point = settle(density.model, point, self.vars)
         values = (np.asarray(point[v.name]) for v in density.model.value_vars)
         position, lower, upper = functions.enter(*values)
-        given = Given(ravel(point, density.other_blocks), lower, upper)
+        reflecting = self.walls.reflecting(lower, upper)
+        bounded = np.any(np.isfinite(reflecting), axis=0)
+        given = Given(ravel(point, density.other_blocks), lower, upper, reflecting, bounded)
         if self.iteration == 0 and self.options.tunes:
             try:
                 position = self.chain.begin(functions, position, given, self.rng, self.tune)

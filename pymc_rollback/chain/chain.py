@@ -33,11 +33,25 @@ LEAST_ACCEPTANCE = 0.6
 
 
 class Given(NamedTuple):
-    """What surrounds the coordinates in a step: the other variables, and the bounds."""
+    """What surrounds the coordinates in a step.
+
+    Attributes
+    ----------
+    others
+        Values of the other variables.
+    lower, upper
+        Bounds of all coordinates.
+    reflecting
+        Lower and upper bounds at which coordinates are reflected; infinite for all others.
+    bounded
+        Which of those coordinates have a finite bound.
+    """
 
     others: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    reflecting: tuple[np.ndarray, np.ndarray]
+    bounded: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -113,7 +127,7 @@ class Chain:
         disperse: bool,
     ) -> np.ndarray:
         """A position inside the region, with first guesses of what is tuned there."""
-        start = Start(self.walls, self.slacks, *given)
+        start = Start(self.walls, self.slacks, given.others, given.lower, given.upper)
 
         def log_density(x: np.ndarray) -> float:
             return read_point(self._evaluate(functions, x, given)).log_density
@@ -137,7 +151,8 @@ class Chain:
         rng: np.random.Generator,
     ) -> np.ndarray:
         """The point at a position, or at an image of it where coordinates are mirrored."""
-        image = self.walls.draw_image(position, *given[1:], self.options.sharpness, rng)
+        bounds = given.lower, given.upper
+        image = self.walls.draw_image(position, *bounds, self.options.sharpness, rng)
         return self._evaluate(functions, image, given)
 
     def _evaluate(self, functions: Compiled, position: np.ndarray, given: Given) -> np.ndarray:
@@ -225,7 +240,7 @@ class Chain:
         self.learnt = self.warmup.update(self.learnt, position, -slope, *rates)
         if self.learnt.at_window_end:
             self.before = self.learnt
-            self.learnt = self.warmup.close_window(self.learnt, *self._reflecting(given))
+            self.learnt = self.warmup.close_window(self.learnt, *given.reflecting)
             self._adjust(functions, draw.point, given, rng)
 
     def finish(self) -> None:
@@ -264,20 +279,13 @@ class Chain:
 
         self.learnt = self.warmup.search_step(self.learnt, acceptance)
 
-    def _reflecting(self, given: Given) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds at which coordinates are reflected; infinite for all others."""
-        reflects = self.walls.reflects
-        return np.where(reflects, given.lower, -np.inf), np.where(reflects, given.upper, np.inf)
-
     def _system(self, given: Given, step_size: float) -> System:
         learnt, metric = self.learnt, self.learnt.metric
-        lower, upper = self._reflecting(given)
-        bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~metric.planar
         return System(
             others=given.others,
             sharpness=self.warmup.sharpness(learnt),
-            coordinates=np.stack([metric.variances, lower, upper, learnt.pull, metric.planar]),
-            bouncing=np.flatnonzero(bounces),
+            coordinates=np.array([metric.variances, *given.reflecting, learnt.pull, metric.planar]),
+            bouncing=(given.bounded & ~metric.planar).nonzero()[0],
             planes=self.walls.planes,
             turns=metric.turns,
             dense=metric.covariance,

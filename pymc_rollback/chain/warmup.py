@@ -93,7 +93,7 @@ class Learnt(NamedTuple):
     log_steepness: float
     row_lengths: np.ndarray
     autocorrelation: float
-    recent: np.ndarray
+    recent: tuple[float, ...]
     iteration: int
     window_end: int
     window: Window
@@ -134,7 +134,7 @@ class Warmup:
             log_steepness=float(np.log(STEEPNESS[1])),
             row_lengths=np.ones(self.walls.barrier_rows),
             autocorrelation=0.0,
-            recent=np.array([1.0, 1.0, LEAST_GRADIENTS]),
+            recent=(1.0, 1.0, float(LEAST_GRADIENTS)),
             iteration=0,
             window_end=FIRST_WINDOW,
             window=open_window(size, self.options.dense),
@@ -204,11 +204,11 @@ class Warmup:
         steps
             Number of its steps.
         """
-        rates = np.array([acceptance, 1.0 - outside, steps])
+        rates = zip(learnt.recent, (acceptance, 1.0 - outside, steps), strict=True)
         learnt = learnt._replace(
             iteration=learnt.iteration + 1,
             step=learnt.step.update(acceptance, self.options.target_accept),
-            recent=learnt.recent + (rates - learnt.recent) / RECENT,
+            recent=tuple(old + (new - old) / RECENT for old, new in rates),
             window=learnt.window.add(position, slope),
         )
         return _tune_steepness(learnt, outside) if self.options.tunes_rows else learnt

@@ -38,7 +38,7 @@ class Window(NamedTuple):
         """The window with one more draw."""
         first = position.copy() if self.draws == 0 else self.first
         x = position - first
-        terms = np.stack([x, x * x, slope, slope * x, slope * slope, x * self.last])
+        terms = np.array([x, x * x, slope, slope * x, slope * slope, x * self.last])
         products = self.products + np.outer(x, x) if self.products.size else self.products
         return Window(self.draws + 1, first, x, self.sums + terms, products)
 

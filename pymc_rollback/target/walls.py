@@ -88,6 +88,10 @@ class Walls:
             shared[run] = np.mean(values[run])
         return shared
 
+    def reflecting(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds at which coordinates are reflected; infinite for all others."""
+        return np.where(self.reflects, lower, -np.inf), np.where(self.reflects, upper, np.inf)
+
     def clip(self, position: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """The nearest position within bounds, put in order."""
         clipped = keep_inside(position, lower, upper).copy()
