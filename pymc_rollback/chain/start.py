@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from pymc_rollback.region.deepest import find_deepest
+from pymc_rollback.region.search import descend, find_deepest
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
 
@@ -115,27 +115,12 @@ class Start:
         """Minimise the squared shortfall of the slacks, for ever smaller margins."""
         first = np.abs(self._rows(position))
         scale = np.where(np.isfinite(first) & (first > 0), first, 1.0)
-
-        def objective(q: np.ndarray, margin: float) -> tuple[float, np.ndarray]:
-            with np.errstate(all="ignore"):
-                value, gradient = self.slacks.shortfall(q, self.others, margin * scale, scale)
-            if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-                return 1e300, np.zeros_like(q)
-            return float(value), gradient
-
         bounds = list(zip(self.lower, self.upper, strict=True))
+        options = {"maxiter": 2000, "ftol": 0.0, "gtol": 0.0}
         for margin in MARGINS:
-            options = {"maxiter": 2000, "ftol": 0.0, "gtol": 0.0}
-            answer = scipy.optimize.minimize(
-                objective,
-                position,
-                (margin,),
-                jac=True,
-                bounds=bounds,
-                method="L-BFGS-B",
-                options=options,
-            )
-            position = self._clip(answer.x)
+            given = self.others, margin * scale, scale
+            found = descend(self.slacks.shortfall, position, *given, bounds=bounds, options=options)
+            position = self._clip(found)
             if self._is_inside(position):
                 break
         return position

@@ -24,9 +24,9 @@ from pymc_rollback.region.constraint import (
     is_continuous,
     with_plain_inputs,
 )
-from pymc_rollback.region.deepest import find_deepest
 from pymc_rollback.region.diagnose import check_start
-from pymc_rollback.region.inside import descend, over_one_vector, shortfall
+from pymc_rollback.region.inside import over_one_vector, shortfall
+from pymc_rollback.region.search import descend, find_deepest
 
 TRIAL_SCALES = (0.0, 0.1, 1.0, 1.0, 2.0, 2.0)
 """Jitter, in value space, of the points around the initial one at which a constraint is tried."""

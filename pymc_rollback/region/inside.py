@@ -1,17 +1,17 @@
 """A point of a model inside its region, under the model's own transforms."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-import scipy
 from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.graph.evaluate import UNTOUCHED, interpreted
+from pymc_rollback.region.search import descend
 
 SEARCHES = (0.0, 1.0, 3.0)
 """Spread, in value space, of the points from which a point inside is searched."""
@@ -126,26 +126,3 @@ def shortfall(
     """Sum of squares by which rows fall short of a margin, and its gradient in a joined vector."""
     total = pt.sum(pt.maximum(margin - rows, 0.0) ** 2)
     return [total, pt.grad(total, joined, disconnected_inputs="ignore")]
-
-
-def descend(function: Callable, vector: np.ndarray, margin: float) -> np.ndarray:
-    """Where a descent from a vector ends.
-
-    Parameters
-    ----------
-    function
-        The shortfall and its gradient, of a vector and a margin.
-    vector
-        Where to begin.
-    margin
-        By how much slacks are to be positive.
-    """
-
-    def objective(q: np.ndarray) -> tuple[float, np.ndarray]:
-        # points on the way may lie anywhere: an overflow there is an answer, not an accident
-        with np.errstate(all="ignore"):
-            value, gradient = function(q, margin)
-        usable = np.isfinite(value) and np.all(np.isfinite(gradient))
-        return (float(value), gradient) if usable else (1e300, np.zeros_like(q))
-
-    return scipy.optimize.minimize(objective, vector, jac=True, method="L-BFGS-B").x

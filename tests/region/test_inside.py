@@ -6,6 +6,7 @@ import pymc_rollback as rb
 from fuzz import check
 from fuzz.models import write_model
 from fuzz.work import failing_script
+from pymc_rollback.guard import Guard
 
 WALL = [
     'x = pm.Normal("x")',
@@ -26,6 +27,12 @@ def test_inside_is_where_the_log_density_is_finite(seed):
 
 def test_a_short_chain():
     assert check.judge(WALL, check.check_draws, 0) == check.Verdict("agrees")
+
+
+def test_a_draw_that_the_guard_refuses_is_a_failure(monkeypatch):
+    monkeypatch.setattr(Guard, "_agrees", lambda *_: False)
+    verdict = check.judge(WALL, check.check_draws, 0)
+    assert verdict.outcome == "failed" and "At draw 1" in verdict.reason
 
 
 @pytest.mark.parametrize("edge", [0.9, 1.1])
