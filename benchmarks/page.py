@@ -109,7 +109,10 @@ def changes(works):
     if not lines:
         return ""
     head = ("work", "before", "now", "ratio")
-    text = "## What changed since the run before\n\nOurs, effective draws per 1000 gradients."
+    text = (
+        "## What changed since the run before\n\nOurs, effective draws per 1000 gradients. Each "
+        "figure is of one seed and of the slowest quantity: several rows tell more than one."
+    )
     return f"{text}\n\n{table(head, lines)}"
 
 

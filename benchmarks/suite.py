@@ -37,16 +37,17 @@ class Store:
 def run_work(store: Store, group: str, work: Work, quick: bool, candidates=SAMPLERS):
     """Run the samplers that apply to a work; yields names and rows.
 
-    Rows of other samplers stay as they are, and what ours gave in the run before is kept beside.
+    Rows of other samplers stay as they are, and what ours gave the time before is kept beside.
     """
     last = store.content["works"].get(work.name, {"rows": {}})
     rows = {s.name: last["rows"][s.name] for s in SAMPLERS if s.name in last["rows"]}
+    ours_runs = any(s.name == samplers.OURS for s in candidates)
     store.content["works"][work.name] = {
         "group": group,
         "about": work.about,
         "source": work.source,
         "setup": describe_setup(),
-        "before": rows.get(samplers.OURS),
+        "before": rows.get(samplers.OURS) if ours_runs else last.get("before"),
         "rows": rows,
     }
     size = QUICK if quick else Size(work.tune, work.draws, work.chains)

@@ -95,6 +95,9 @@ def test_other_rows_stay_and_the_run_before_is_shown(tmp_path):
     ratio = per_gradient(new) / per_gradient(old)
     line = f"| half normal | 10 | {number(1000 * per_gradient(new))} | {ratio:.2f} |"
     assert line in changes({"half normal": kept}) and line in write_page(store.content)
+    # a peer that is run later is no new run of ours
+    assert [*run_work(store, group, work, quick=True, candidates=[])] == []
+    assert store.content["works"]["half normal"]["before"] == old
 
 
 def test_faster_peers_are_named():
