@@ -17,6 +17,9 @@ from pymc_rollback.region.read import read_region
 from pymc_rollback.target.plan import Plan, choose_treatments, transform_of, untreated
 from pymc_rollback.target.walls import Walls
 
+MOST_DENSE = 300
+"""Coordinates up to which correlations are tried: a draw then costs a product with a matrix."""
+
 
 def read_plan(
     model: pm.Model,
@@ -118,20 +121,22 @@ def spread_sharpness(
     return sharpness
 
 
-def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, bool]:
-    """Variances that are given as a metric, and whether a tuned one is dense."""
+def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, str]:
+    """Variances that are given as a metric, and how it is tuned otherwise."""
+    if isinstance(metric, str) and metric == "auto":
+        return None, "auto" if 1 < size <= MOST_DENSE else "diag"
     if isinstance(metric, str) and metric in ("diag", "dense"):
-        return None, metric == "dense"
+        return None, metric
     try:
         variances = np.asarray(metric, dtype=float)
     except (TypeError, ValueError):
         variances = np.array(np.nan)
     if variances.shape != (size,) or not np.all(np.isfinite(variances) & (variances > 0)):
         raise ValueError(
-            f"metric={shown(metric)} must be 'diag', 'dense', or an array of {size} positive "
-            "variances, one for each coordinate."
+            f"metric={shown(metric)} must be 'auto', 'diag', 'dense', or an array of {size} "
+            "positive variances, one for each coordinate."
         )
-    return variances, False
+    return variances, "diag"
 
 
 def check_exchangeable(variances: np.ndarray, walls: Walls) -> None:

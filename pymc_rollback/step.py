@@ -123,8 +123,9 @@ class RollbackHMC(BlockedStep):
     target_accept
         Acceptance rate that the step size is tuned for.
     metric
-        "diag" or "dense" (of the variables without walls), tuned; or an array of the variances of
-        the coordinates.
+        The inverse mass matrix, tuned: "diag" (variances), "dense" (correlations, too), or "auto",
+        the better of the two by a race in warm-up, for up to 300 coordinates, and "diag" beyond. Or
+        an array of the variances of the coordinates.
     max_treedepth
         How often a trajectory is doubled at most.
     constraints
@@ -187,7 +188,7 @@ class RollbackHMC(BlockedStep):
         n_steps: int | None = None,
         exact: bool = True,
         target_accept: float = 0.8,
-        metric: str | np.ndarray = "diag",
+        metric: str | np.ndarray = "auto",
         max_treedepth: int = 10,
         constraints: Mapping[str, TensorVariable] | None = None,
         reflect: Collection[str] = (),
@@ -222,7 +223,7 @@ class RollbackHMC(BlockedStep):
         check_point(start, plan.region.start)
         self.density = Density(plan, start)
         self.walls, self.slacks = read_walls(self.density), Slacks(self.density)
-        variances, dense = read_metric(metric, self.density.size)
+        variances, metric_kind = read_metric(metric, self.density.size)
         if variances is not None:
             check_exchangeable(variances, self.walls)
         self.options = Options(
@@ -230,7 +231,7 @@ class RollbackHMC(BlockedStep):
             n_steps=None if n_steps is None else int(n_steps),
             sharpness=spread_sharpness(sharpness, plan, self.walls),
             variances=variances,
-            dense=dense,
+            metric=metric_kind,
             target_accept=float(target_accept),
             max_treedepth=int(max_treedepth),
             exact=bool(exact),

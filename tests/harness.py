@@ -54,17 +54,17 @@ def static_step(target, **options):
         return model, rb.RollbackHMC(sampled, **{**given, **options}, rng=1)
 
 
-def new_step(target):
-    """The sampler with nothing given, before its warm-up."""
+def new_step(target, **options):
+    """The sampler with nothing else given, before its warm-up."""
     model = target.build()
     with model:
         sampled = target.sampled and [model[name] for name in target.sampled]
-        return model, rb.RollbackHMC(sampled, rng=1)
+        return model, rb.RollbackHMC(sampled, rng=1, **options)
 
 
-def automatic_step(target):
+def automatic_step(target, **options):
     """The same after its warm-up."""
-    model, step = new_step(target)
+    model, step = new_step(target, **options)
     point = model.initial_point()
     for _ in range(600):
         point, _ = step.step(point)

@@ -134,6 +134,11 @@ def planar(condition, start):
     return Target(build, rejection(propose_plane, condition), views, sharpness=5.0)
 
 
+def strip(x, y):
+    """Bounds of each variable, but for where they are read from."""
+    return (x > 0) & (x < 1.5) & (y > 0.2)
+
+
 def disk(x, y):
     return x**2 + y**2 < 1
 
@@ -403,6 +408,7 @@ TARGETS = {
     "ordered": Target(
         ordered, draw_ordered, each(*(f"x[:, {i}]" for i in range(3)), "x[:, 2] - x[:, 1]")
     ),
+    "strip": planar(strip, (0.6, 0.6)),
     "disk": planar(disk, (0.0, 0.0)),
     "wedge": planar(wedge, (1.0, 0.5)),
     "crescent": planar(crescent, (-1.0, 0.0)),

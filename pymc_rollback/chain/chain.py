@@ -7,6 +7,7 @@ from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.chain.metric import make_metric
 from pymc_rollback.chain.options import Options
+from pymc_rollback.chain.race import judge
 from pymc_rollback.chain.start import Start
 from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Learnt, Warmup, wall_lengths
 from pymc_rollback.kernels.native import address_of_generator
@@ -27,6 +28,12 @@ LEAST_INSIDE = 0.4
 
 LEAST_WINDOW = 30
 """Draws that a step size needs after the metric has changed."""
+
+PRACTICE, HEAT = 25, 75
+"""Draws that tune the step size of a metric, and draws by which it is judged against another."""
+
+FADING, CLEARLY = 0.8, 0.2
+"""What earlier races count, and the lead that a dense metric must have: a heat has few draws."""
 
 LEAST_ACCEPTANCE = 0.6
 """Acceptance rate, relative to the wanted one, below which warm-up has not done its work."""
@@ -240,8 +247,49 @@ class Chain:
         self.learnt = self.warmup.update(self.learnt, position, -slope, *rates)
         if self.learnt.at_window_end:
             self.before = self.learnt
-            self.learnt = self.warmup.close_window(self.learnt, *given.reflecting)
-            self._adjust(functions, draw.point, given, rng)
+            self._choose_metric(functions, draw.point, given, rng)
+
+    def _choose_metric(
+        self, functions: Compiled, point: np.ndarray, given: Given, rng: np.random.Generator
+    ) -> None:
+        """Close a window with the metric that it suggests, or the best of those that it may be."""
+        closed = self.learnt
+        kinds = self.warmup.candidates(closed)
+        learnt, heats, costs = [], [], []
+        for dense in kinds:
+            self.learnt = self.warmup.close_window(
+                closed, given.reflecting, stay=given.others.size == 0, dense=dense
+            )
+            self._adjust(functions, point, given, rng)
+            if len(kinds) > 1:
+                heat, cost = self._run_heat(functions, point, given, rng)
+                heats.append(heat)
+                costs.append(cost)
+            learnt.append(self.learnt)
+        if heats:
+            diagonal, full = judge(heats, costs)
+            lead = FADING * closed.lead + float(np.log(full / diagonal))
+            self.learnt = learnt[int(lead > CLEARLY)]._replace(lead=lead)
+
+    def _run_heat(
+        self, functions: Compiled, point: np.ndarray, given: Given, rng: np.random.Generator
+    ) -> tuple[np.ndarray, int]:
+        """Draws with what is learnt now, after some that tune the step size; what they cost."""
+        draws: list[Draw] = []
+        # one by one, so that an interrupt is heard
+        for k in range(PRACTICE + HEAT):
+            practises = k < PRACTICE
+            step_size = self.warmup.step_size(self.learnt, tune=practises)
+            draws += self._run(functions, point, given, rng, step_size, self._length(tune=True))
+            point = draws[-1].point
+            if practises:
+                acceptance = draws[-1].outcome.acceptance_rate
+                step = self.learnt.step.update(acceptance, self.options.target_accept)
+                self.learnt = self.learnt._replace(step=step)
+        self.spent += sum(draw.gradients for draw in draws)
+        heat = draws[PRACTICE:]
+        positions = np.array([draw.here.position for draw in heat])
+        return positions, sum(draw.gradients for draw in heat)
 
     def finish(self) -> None:
         """Stop tuning. A window that has just begun had no time to tune its step size: leave it."""
@@ -281,12 +329,15 @@ class Chain:
 
     def _system(self, given: Given, step_size: float) -> System:
         learnt, metric = self.learnt, self.learnt.metric
+        bounds = np.array(given.reflecting)
+        if metric.coupled.size:
+            bounds[:, metric.coupled] = [[-np.inf], [np.inf]]
         return System(
             others=given.others,
             sharpness=self.warmup.sharpness(learnt),
-            coordinates=np.array([metric.variances, *given.reflecting, learnt.pull, metric.planar]),
+            coordinates=np.array([metric.variances, *bounds, learnt.pull, metric.planar]),
             bouncing=(given.bounded & ~metric.planar).nonzero()[0],
-            planes=self.walls.planes,
+            planes=metric.planes,
             turns=metric.turns,
             dense=metric.covariance,
             root=metric.root,

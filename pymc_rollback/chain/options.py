@@ -19,8 +19,8 @@ class Options:
         are to be tuned are NaN.
     variances
         The metric that was given, or None.
-    dense
-        Whether a tuned metric is dense.
+    metric
+        How a metric is tuned: "diag", "dense", or "auto" for the better of the two.
     target_accept, max_treedepth
         As given to RollbackHMC.
     exact
@@ -31,7 +31,7 @@ class Options:
     n_steps: int | None
     sharpness: np.ndarray
     variances: np.ndarray | None
-    dense: bool
+    metric: str
     target_accept: float
     max_treedepth: int
     exact: bool

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_rollback.chain.metric import Metric, estimate_metric, make_metric
+from pymc_rollback.chain.metric import Bounds, Metric, estimate_metric, make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.step_size import StepSize
 from pymc_rollback.chain.window import Window, open_window
@@ -29,6 +29,9 @@ FIRST_WINDOW = 10
 
 EARLY, EARLY_TREEDEPTH = 80, 7
 """Draws up to which the metric is guessed from slopes, and trajectories are kept short."""
+
+LEAST_DENSE = 80
+"""Draws of a window from which correlations may be estimated; as many as coordinates, at least."""
 
 MOST_STEP = 2.0
 """Longest step, in standard deviations: on a flat density nothing else would limit it."""
@@ -79,6 +82,8 @@ class Learnt(NamedTuple):
         Length of the gradient of each row of the barriers, near its wall, in the metric.
     autocorrelation
         Autocorrelation of successive draws in the last window, averaged over the coordinates.
+    lead
+        Logarithm of how much better a dense metric was than a diagonal one; earlier races fade.
     recent
         Acceptance rate, share inside and number of steps of the last trajectories, on average.
     iteration, window_end
@@ -93,6 +98,7 @@ class Learnt(NamedTuple):
     log_steepness: float
     row_lengths: np.ndarray
     autocorrelation: float
+    lead: float
     recent: tuple[float, ...]
     iteration: int
     window_end: int
@@ -134,10 +140,11 @@ class Warmup:
             log_steepness=float(np.log(STEEPNESS[1])),
             row_lengths=np.ones(self.walls.barrier_rows),
             autocorrelation=0.0,
+            lead=0.0,
             recent=(1.0, 1.0, float(LEAST_GRADIENTS)),
             iteration=0,
             window_end=FIRST_WINDOW,
-            window=open_window(size, self.options.dense),
+            window=open_window(size, self.options.metric != "diag"),
         )
 
     def step_size(self, learnt: Learnt, tune: bool) -> float:
@@ -213,29 +220,47 @@ class Warmup:
         )
         return _tune_steepness(learnt, outside) if self.options.tunes_rows else learnt
 
-    def close_window(self, learnt: Learnt, lower: np.ndarray, upper: np.ndarray) -> Learnt:
+    def candidates(self, learnt: Learnt) -> tuple[bool, ...]:
+        """Whether the metric of the next window is dense: the choices at the end of a window."""
+        if self.options.metric != "auto":
+            return (self.options.metric == "dense",)
+        enough = learnt.window.draws >= max(LEAST_DENSE, self.walls.size)
+        return (False, True) if enough else (False,)
+
+    def close_window(self, learnt: Learnt, bounds: Bounds, *, stay: bool, dense: bool) -> Learnt:
         """Update metric and pull from the draws of a window, and open the next.
 
         Parameters
         ----------
         learnt
             What was learnt before.
-        lower, upper
-            Bounds at which coordinates are reflected.
+        bounds
+            Lower and upper bounds at which coordinates are reflected.
+        stay
+            Whether they are the same for the whole chain.
+        dense
+            Whether the metric is dense.
         """
         walls, window, metric = self.walls, learnt.window, learnt.metric
         moments = window.moments
         autocorrelation = moments.autocorrelation()
         if self.options.tunes_metric:
-            metric = estimate_metric(window, metric, walls, early=self.is_early(learnt))
+            metric = estimate_metric(
+                window,
+                metric,
+                walls,
+                dense=dense,
+                early=self.is_early(learnt),
+                bounds=bounds if stay else None,
+            )
         # between planes motion is straight
-        pull = np.where(walls.planar, 0.0, moments.pull(lower, upper))
+        pull = np.where(metric.planar, 0.0, moments.pull(*bounds))
         return learnt._replace(
             autocorrelation=learnt.autocorrelation if autocorrelation is None else autocorrelation,
             metric=metric,
             pull=walls.share(pull),
             window_end=2 * learnt.window_end,
-            window=open_window(walls.size, self.options.dense),
+            window=open_window(walls.size, self.options.metric != "diag"),
         )
 
     def search_step(self, learnt: Learnt, acceptance: Callable[[float], float]) -> Learnt:

@@ -73,6 +73,14 @@ class Walls:
             for start, length, direction in self.runs.astype(int).tolist()
         ]
 
+    @property
+    def exchanges(self) -> np.ndarray:
+        """Which coordinates exchange places with neighbours."""
+        found = np.zeros(self.size, dtype=bool)
+        for run, _ in self.ordered:
+            found[run] = True
+        return found
+
     def order_rows(self) -> np.ndarray:
         """Rows of ``A x > 0`` that say that runs of coordinates are in order."""
         pairs = [(i, way) for run, way in self.ordered for i in range(run.start, run.stop - 1)]

@@ -84,10 +84,11 @@ def test_pull_is_the_slope_at_the_nearer_wall(draws):
 
 def test_estimates(draws):
     unit = make_metric(WALLS, np.ones(3))
-    diagonal = estimate_metric(window_of(draws), unit, WALLS, early=False)
+    diagonal = estimate_metric(window_of(draws), unit, WALLS, dense=False, early=False)
     np.testing.assert_allclose(diagonal.variances, draws.var(0))
     assert diagonal.covariance.size == diagonal.root.size == 0
-    dense = estimate_metric(window_of(draws, dense=True), unit, WALLS, early=False)
+    window = window_of(draws, dense=True)
+    dense = estimate_metric(window, unit, WALLS, dense=True, early=False)
     np.testing.assert_allclose(np.diag(dense.covariance), draws.var(0))
     weight = len(draws) / (len(draws) + 3 + 5)
     expected = weight * np.cov(draws.T, bias=True)
@@ -95,15 +96,56 @@ def test_estimates(draws):
     np.testing.assert_allclose(dense.covariance, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_coordinates_that_reflect_are_correlated_with_no_other(draws):
-    walls = replace(WALLS, reflects=np.array([True, False, False]))
+BOUNDS = np.array([-1.0, -np.inf, -np.inf]), np.array([2.0, 5.0, np.inf])
+
+
+def dense_metric(draws, walls, bounds):
+    kind = {"dense": True, "early": False, "bounds": bounds}
     unit = make_metric(walls, np.ones(3))
-    dense = estimate_metric(window_of(draws, dense=True), unit, walls, early=False)
-    assert not np.any(dense.covariance[0, 1:]) and dense.covariance[1, 2] != 0
+    return estimate_metric(window_of(draws, dense=True), unit, walls, **kind)
+
+
+def test_bounds_that_may_move_are_of_coordinates_that_are_correlated_with_no_other(draws):
+    walls = replace(WALLS, reflects=np.array([True, False, False]))
+    metric = dense_metric(draws, walls, None)
+    assert not np.any(metric.covariance[0, 1:]) and metric.covariance[1, 2] != 0
+    assert metric.coupled.size == 0 and metric.planes is walls.planes
+
+
+def test_bounds_of_correlated_coordinates_are_planes(draws):
+    """Reflected in the metric, so that the kinetic energy stays; an infinite bound is none."""
+    walls = replace(WALLS, reflects=np.array([True, True, False]))
+    metric = dense_metric(draws, walls, BOUNDS)
+    assert metric.coupled.tolist() == [0, 1] and metric.planar.all()
+    expected = [[1, 0, 0, 1], [-1, 0, 0, 2], [0, -1, 0, 5]]
+    np.testing.assert_array_equal(metric.planes[:, 1:].T, expected)
+    np.testing.assert_array_equal(metric.planes[:, :1], walls.planes)
+    momentum = np.array([1.0, -2.0, 0.5])
+    velocity = metric.covariance @ momentum
+    for row, turn in zip(metric.planes[:-1].T, metric.turns, strict=True):
+        turned = momentum - 2 * (row @ velocity) * turn[-3:]
+        assert turned @ metric.covariance @ turned == pytest.approx(momentum @ velocity)
+        assert row @ metric.covariance @ turned == pytest.approx(-row @ velocity)
+
+
+def test_coordinates_that_exchange_places_are_correlated_with_no_other(draws):
+    runs = {"runs": np.array([[0.0, 2.0, 1.0]]), "run_names": ("x",)}
+    walls = replace(WALLS, reflects=np.array([True, True, False]), **runs)
+    metric = dense_metric(draws, walls, BOUNDS)
+    assert np.count_nonzero(metric.covariance) == 3 and metric.coupled.size == 0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_a_root_whatever_the_scale(scale):
+    scales = np.array([scale, 1.0, 1.0])
+    covariance = COVARIANCE * np.outer(scales, scales)
+    root = make_metric(WALLS, np.diag(covariance), covariance).root * scales[:, None]
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(COVARIANCE), atol=1e-12)
 
 
 def test_coordinates_that_exchange_places_share_one_variance(draws):
     walls = replace(WALLS, runs=np.array([[0.0, 2.0, -1.0]]), run_names=("x",))
-    metric = estimate_metric(window_of(draws), make_metric(walls, np.ones(3)), walls, early=False)
+    unit = make_metric(walls, np.ones(3))
+    metric = estimate_metric(window_of(draws), unit, walls, dense=False, early=False)
     np.testing.assert_allclose(metric.variances[:2], np.var(draws[:, :2]))
     np.testing.assert_allclose(metric.variances[2], np.var(draws[:, 2]))

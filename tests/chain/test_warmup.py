@@ -34,7 +34,9 @@ def close_window(chain, positions):
         assert not chain.learnt.at_window_end
         chain.learnt = chain.warmup.update(chain.learnt, x, x / SD**2, 0.8, 0.0, 7)
     assert chain.learnt.at_window_end
-    chain.learnt = chain.warmup.close_window(chain.learnt, np.full(3, -np.inf), np.full(3, np.inf))
+    nowhere = np.full(3, -np.inf), np.full(3, np.inf)
+    [dense] = chain.warmup.candidates(chain.learnt)
+    chain.learnt = chain.warmup.close_window(chain.learnt, nowhere, stay=True, dense=dense)
     return chain.learnt.metric.variances
 
 
@@ -56,7 +58,7 @@ def test_early_metric_stays_below_the_spread_with_a_barrier(creeping):
 
 
 def test_late_metric_is_the_spread():
-    chain = fresh_chain()
+    chain = fresh_chain(metric="diag")
     rng, begin = np.random.default_rng(1), 0
     while chain.learnt.window_end <= 2 * EARLY:
         draws = 3 * SD * rng.normal(size=(chain.learnt.window_end - begin, 3))

@@ -97,7 +97,7 @@ CASES = {
 @pytest.mark.filterwarnings("ignore:The kernels call back into Python")
 @pytest.mark.parametrize("name", CASES)
 def test_every_gradient_is_counted(name, monkeypatch):
-    """All calls of the model's log density, of warm-up and start, are in ``n_steps``."""
+    """All calls of the model's log density, of start, warm-up and race, are in ``n_steps``."""
     build, options = CASES[name]
     calls, callback = [0], compiled._callback_model
 
@@ -111,7 +111,7 @@ def test_every_gradient_is_counted(name, monkeypatch):
     monkeypatch.setattr(compiled, "_callback_model", counting)
     model = build()
     step = rb.RollbackHMC(model=model, compile_kwargs={"mode": "FAST_COMPILE"}, **options)
-    given = {"tune": 60, "draws": 60, "chains": 2, "discard_tuned_samples": False}
+    given = {"tune": 170, "draws": 60, "chains": 2, "discard_tuned_samples": False}
     trace = sample(step, model, **given)
     counted = sum(
         trace[group]["n_steps"].values.sum() for group in ("sample_stats", "warmup_sample_stats")

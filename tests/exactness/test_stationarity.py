@@ -11,7 +11,7 @@ standard deviations of the function. A control is a wrong sampler: it must fail 
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from harness import STEPS, Chains, static_step
+from harness import STEPS, Chains, automatic_step, static_step
 from scipy import stats
 from targets import TARGETS, crescent, prepared
 
@@ -60,6 +60,28 @@ def check(name, kind, n):
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.draw])
 def test_many_exact_draws_stay_exact(name, kind):
     check(name, kind, n=10_000)
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_exact_draws_between_bounds_of_correlated_coordinates_stay_exact():
+    model, step = automatic_step(TARGETS["strip"], metric="dense")
+    assert step.chain.learnt.metric.coupled.size == 2
+    p, _ = p_value(TARGETS["strip"], model, step, n=10_000)
+    assert p > ERROR_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_control_between_misplaced_bounds_they_do_not():
+    """A reflection in the wrong metric is among the breaks of ``trust``, for planes of any kind."""
+    model, step = automatic_step(TARGETS["strip"], metric="dense")
+    learnt = step.chain.learnt
+    planes = learnt.metric.planes.copy()
+    planes[-1] -= 0.05
+    step.chain.learnt = learnt._replace(metric=learnt.metric._replace(planes=planes))
+    p, _ = p_value(TARGETS["strip"], model, step, n=4000)
+    assert p < CONTROL_RATE
 
 
 @pytest.mark.slow
