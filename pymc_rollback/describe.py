@@ -1,11 +1,8 @@
 """What was read from a model and what will be done with it, for people."""
 
-import html
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from io import StringIO
-from shutil import get_terminal_size
 from typing import get_args
 
 import numpy as np
@@ -13,15 +10,12 @@ import pandas as pd
 import pymc as pm
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.tensor.variable import TensorVariable
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
-from rich.table import Column, Table
-from rich.text import Text
 
 from pymc_rollback.chain.options import Options
 from pymc_rollback.graph.text import shown
 from pymc_rollback.prepare import as_reflect, read_plan, sampled_values
 from pymc_rollback.region.arguments import require_model
+from pymc_rollback.tables import Section, Tables
 from pymc_rollback.target.plan import Plan
 
 SHORT_COLUMNS = ("shape", "action", "rows", "affine")
@@ -68,7 +62,7 @@ class PotentialRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Description:
+class Description(Tables):
     """The region of a model as a table: printed, as HTML in a notebook, or as data.
 
     It is printed in the width of the terminal, or in 80 columns where there is none.
@@ -94,8 +88,7 @@ class Description:
             frames[section.name] = frame.set_index("name")
         return frames
 
-    def _sections(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, header and cells of each table."""
+    def _sections(self) -> list[Section]:
         variables = [[r.name, _shape(r.shape), r.support, r.action, r.why] for r in self.variables]
         constraints = [
             [
@@ -110,30 +103,22 @@ class Description:
         ]
         potentials = [[r.name, r.action] for r in self.potentials]
         sections = [
-            ("Variables", ["variable", "shape", "support", "action", "why"], variables),
-            (
+            Section(
+                "Variables",
+                ["variable", "shape", "support", "action", "why"],
+                variables,
+                unwrapped=SHORT_COLUMNS,
+            ),
+            Section(
                 "Constraints",
                 ["constraint", "inequality", "rows", "affine", "wall", "slack at start"],
                 constraints,
+                unwrapped=SHORT_COLUMNS,
             ),
         ]
         if potentials:
-            sections.append(("Potentials", ["potential", "action"], potentials))
+            sections.append(Section("Potentials", ["potential", "action"], potentials))
         return sections
-
-    def __rich__(self) -> Group:
-        tables = [_rich_table(*section) for section in self._sections()]
-        return Group(*(part for table in tables for part in (table, Text())))
-
-    def __str__(self) -> str:
-        text = StringIO()
-        Console(file=text, width=get_terminal_size().columns).print(self)
-        return text.getvalue().rstrip()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return "".join(_html_table(*section) for section in self._sections())
 
 
 def describe(
@@ -247,27 +232,3 @@ def _listed(pairs: Sequence[tuple[str, str]]) -> str:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return "scalar" if shape == () else " x ".join(map(str, shape))
-
-
-def _rich_table(title: str, header: list[str], rows: list[list[str]]) -> Table | Text:
-    """A table whose long cells are wrapped within their columns."""
-    if not rows:
-        return Text(f"{title}: none")
-    columns = [Column(name, overflow="fold", no_wrap=name in SHORT_COLUMNS) for name in header]
-    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, row))  # brackets in names and inequalities are not markup
-    return table
-
-
-def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
-    # notebooks align the cells of a table to the right
-    left = 'style="text-align: left"'
-
-    def line(cells: list[str], tag: str) -> str:
-        return "".join(
-            ["<tr>", *(f"<{tag} {left}>{html.escape(cell)}</{tag}>" for cell in cells), "</tr>"]
-        )
-
-    body = "".join(line(row, "td") for row in rows)
-    return f"<table><caption {left}>{title}</caption>{line(header, 'th')}{body}</table>"

@@ -1,8 +1,9 @@
-"""Guards while sampling: the density is the model's, and a step serves one thread at a time."""
+"""Guards while sampling: the density is the model's, and threads keep out of each other's way."""
 
 import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -105,6 +106,38 @@ class Guard:
 def _is_close(own: np.ndarray, ours: np.ndarray | float, size: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         return np.isfinite(own) & (np.abs(own - ours) <= ROUNDING * (1 + size))
+
+
+PYTENSOR = threading.RLock()
+"""Held by the thread that compiles or calls a function of PyTensor: neither is safe in several."""
+
+
+class OneAtATime:
+    """An object whose attributes and methods serve threads one after the other.
+
+    Parameters
+    ----------
+    served
+        The object.
+    """
+
+    def __init__(self, served: object) -> None:
+        self._served = served
+
+    def __getattr__(self, name: str) -> Any:
+        with PYTENSOR:
+            found = getattr(self._served, name)
+        return one_at_a_time(found) if callable(found) else found
+
+
+def one_at_a_time(function: Callable) -> Callable:
+    """A function that threads call one after the other."""
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        with PYTENSOR:
+            return function(*arguments, **named)
+
+    return called
 
 
 class OneThread:

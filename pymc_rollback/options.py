@@ -4,11 +4,12 @@ import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pymc as pm
 import pytensor
+from pymc.progress_bar.progress import ProgressBarOptions
 from pymc.util import get_random_generator
 from pytensor.compile.mode import Mode, get_mode
 from pytensor.graph.basic import Variable
@@ -94,6 +95,22 @@ def check_list_of_names(option: str, names: object) -> None:
             )
 
 
+def check_time(time: object, step_size: object, n_steps: object, exact: object) -> None:
+    """Raise unless the time of a trajectory is a positive number that nothing else contradicts."""
+    check_positive("trajectory_time", time)
+    if step_size is not None and n_steps is not None:
+        raise ValueError(
+            f"trajectory_time={shown(time)}, step_size={shown(step_size)} and "
+            f"n_steps={shown(n_steps)} are given, but the time is the step size times the number "
+            "of steps. Give two of the three."
+        )
+    if exact is False:
+        raise ValueError(
+            f"trajectory_time={shown(time)} is given with exact=False, the paper's sampler, whose "
+            "trajectories have step_size and n_steps. Leave trajectory_time out."
+        )
+
+
 def check_positive(option: str, value: object, below: float = np.inf) -> None:
     """Raise unless a value is a number between zero and a limit."""
     # NaN is not below anything
@@ -102,10 +119,10 @@ def check_positive(option: str, value: object, below: float = np.inf) -> None:
         raise ValueError(f"{option}={shown(value)} must be a positive, finite number{limit}.")
 
 
-def check_whole(option: str, value: object) -> None:
-    """Raise unless a value is a whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{option}={shown(value)} must be a whole number of at least 1.")
+def check_whole(option: str, value: object, least: int = 1) -> None:
+    """Raise unless a value is a whole number of at least one, or of at least another number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{option}={shown(value)} must be a whole number of at least {least}.")
 
 
 def check_bool(option: str, value: object) -> None:
@@ -114,17 +131,27 @@ def check_bool(option: str, value: object) -> None:
         raise ValueError(f"{option}={value!r} must be True or False.")
 
 
-def check_rng(rng: object) -> None:
-    """Raise unless something seeds a generator of random numbers."""
+def check_rng(rng: object, option: str = "rng") -> None:
+    """Raise unless an option seeds a generator of random numbers."""
     try:
         if isinstance(rng, bool):
             raise TypeError("a truth value is no seed")
         get_random_generator(rng)
     except (TypeError, ValueError) as error:
+        seeds = " pm.sample(random_seed=...) seeds the chains." if option == "rng" else ""
         raise ValueError(
-            f"rng={shown(rng)} must be a seed (a whole number of at least 0, or a list of them) "
-            "or a numpy.random.Generator. pm.sample(random_seed=...) seeds the chains."
+            f"{option}={shown(rng)} must be a seed (a whole number of at least 0, or a list of "
+            f"them) or a numpy.random.Generator.{seeds}"
         ) from error
+
+
+def check_progressbar(progressbar: object) -> None:
+    """Raise unless something says whether, or which, progress bars are shown."""
+    kinds = [kind for kind in get_args(ProgressBarOptions) if isinstance(kind, str)]
+    if not (isinstance(progressbar, bool) or progressbar in kinds):
+        raise ValueError(
+            f"progressbar={shown(progressbar)} must be True, False or one of {', '.join(kinds)}."
+        )
 
 
 def check_blocked(blocked: object) -> None:

@@ -17,9 +17,6 @@ from pymc_rollback.region.read import read_region
 from pymc_rollback.target.plan import Plan, choose_treatments, transform_of, untreated
 from pymc_rollback.target.walls import Walls
 
-MOST_DENSE = 300
-"""Coordinates up to which correlations are tried: a draw then costs a product with a matrix."""
-
 
 def read_plan(
     model: pm.Model,
@@ -119,36 +116,6 @@ def spread_sharpness(
                 sharpness[rows] = given[name]
                 break
     return sharpness
-
-
-def read_metric(metric: object, size: int) -> tuple[np.ndarray | None, str]:
-    """Variances that are given as a metric, and how it is tuned otherwise."""
-    if isinstance(metric, str) and metric == "auto":
-        return None, "auto" if 1 < size <= MOST_DENSE else "diag"
-    if isinstance(metric, str) and metric in ("diag", "dense"):
-        return None, metric
-    try:
-        variances = np.asarray(metric, dtype=float)
-    except (TypeError, ValueError):
-        variances = np.array(np.nan)
-    if variances.shape != (size,) or not np.all(np.isfinite(variances) & (variances > 0)):
-        raise ValueError(
-            f"metric={shown(metric)} must be 'auto', 'diag', 'dense', or an array of {size} "
-            "positive variances, one for each coordinate."
-        )
-    return variances, "diag"
-
-
-def check_exchangeable(variances: np.ndarray, walls: Walls) -> None:
-    """Raise where a given metric differs between elements that exchange places."""
-    for name, (run, _) in zip(walls.run_names, walls.ordered, strict=True):
-        if np.ptp(variances[run]) > 0:
-            given = ", ".join(f"{v:g}" for v in variances[run])
-            raise ValueError(
-                f"metric gives the elements of the ordered variable {name!r} different variances "
-                f"({given}). They exchange places when they meet, as particles of equal mass do. "
-                f"Give them one variance, such as {np.mean(variances[run]):g}."
-            )
 
 
 def require_all(options: Options) -> None:

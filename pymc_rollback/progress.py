@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pymc.progress_bar import MCMCProgressBarManager
 from rich.console import Console
 from rich.progress import TextColumn
 from rich.table import Column
@@ -71,3 +72,39 @@ def progressbar_update(stats: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown after a draw, from its statistics; a chain with divergences is red."""
     values = {shown.name: stats[shown.name] for shown in COLUMNS}
     return {**values, "failing": stats["divergences"] > 0}
+
+
+class ProgressBars(MCMCProgressBarManager):
+    """PyMC's progress bars, for chains that make many draws from one look to the next."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._done: dict[int, int] = {}
+
+    def show(self, chain: int, done: int, stats: Mapping[str, Any]) -> None:
+        """Show how far a chain is.
+
+        Parameters
+        ----------
+        chain
+            Its number.
+        done
+            Number of draws that it has made, or left out, those of the warm-up among them.
+        stats
+            Statistics of the last of them.
+        """
+        bar = 0 if self.combined_progress else chain
+        before = self._done.get(chain, 0)
+        if not self._show_progress or done == before:
+            return
+        self._done[chain] = done
+        shown = progressbar_update(stats)
+        failing = shown.pop("failing")
+        seen = sum(self._done.values()) if self.combined_progress else done
+        self._backend.update(
+            task_id=bar,
+            advance=done - before,
+            failing=failing,
+            stats={**(shown if self.full_stats else {}), "draw": seen},
+            is_last=False,
+        )

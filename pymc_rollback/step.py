@@ -12,17 +12,21 @@ from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import RandomGenerator, get_random_generator
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.tensor.variable import TensorVariable
 from rich.progress import TextColumn
 
-from pymc_rollback.chain.chain import Chain, Draw, Given
+from pymc_rollback.chain.chain import Chain
+from pymc_rollback.chain.draw import Draw, Given
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.start import OutsideError
 from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.describe import summarise
+from pymc_rollback.entry import take_coordinates
 from pymc_rollback.graph.evaluate import has_changed
 from pymc_rollback.guard import Guard, OneThread
 from pymc_rollback.kernels.stats import TYPES
+from pymc_rollback.mass import check_exchangeable, check_planes_stay, read_metric
 from pymc_rollback.options import (
     check_blocked,
     check_bool,
@@ -31,13 +35,12 @@ from pymc_rollback.options import (
     check_point,
     check_positive,
     check_rng,
+    check_time,
     check_variables,
     check_whole,
 )
 from pymc_rollback.prepare import (
     as_reflect,
-    check_exchangeable,
-    read_metric,
     read_plan,
     refuse_transforms,
     require_all,
@@ -51,7 +54,7 @@ from pymc_rollback.region.feasibility import check_same
 from pymc_rollback.region.inside import settle
 from pymc_rollback.region.read import read_region
 from pymc_rollback.target.compile import Compiled, compile_density
-from pymc_rollback.target.density import Density, ravel
+from pymc_rollback.target.density import Density
 from pymc_rollback.target.plan import Plan
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import read_walls
@@ -116,7 +119,10 @@ class RollbackHMC(BlockedStep):
         :math:`\epsilon`.
     n_steps
         :math:`L`, the number of leapfrog steps of a trajectory. Left out, trajectories double
-        until they turn.
+        until they turn, or have one time, whichever is better by a race in warm-up.
+    trajectory_time
+        :math:`L \epsilon`, the time of a trajectory, shortened by up to a fifth at random. In
+        units of the metric: with a metric that is tuned, 1.6 is the quarter of an oscillation.
     exact
         True: draws from the model's density, never outside the region, for every sharpness.
         False: the paper's sampler, which draws from the smoothed density.
@@ -125,7 +131,7 @@ class RollbackHMC(BlockedStep):
     metric
         The inverse mass matrix, tuned: "diag" (variances), "dense" (correlations, too), or "auto",
         the better of the two by a race in warm-up, for up to 300 coordinates, and "diag" beyond. Or
-        an array of the variances of the coordinates.
+        an array of the variances of the coordinates, or their covariance matrix.
     max_treedepth
         How often a trajectory is doubled at most.
     constraints
@@ -161,6 +167,9 @@ class RollbackHMC(BlockedStep):
         "sharpness": (np.float64, []),
         "reached_max_treedepth": (bool, []),
         "wall_steps": (np.int64, []),
+        "dense_metric": (bool, []),
+        "follows_curvature": (bool, []),
+        "trajectory_time": (np.float64, []),
         "tune": (bool, []),
         "perf_counter_diff": (np.float64, []),
         "perf_counter_start": (np.float64, []),
@@ -186,6 +195,7 @@ class RollbackHMC(BlockedStep):
         sharpness: float | Mapping[str, float] | None = None,
         step_size: float | None = None,
         n_steps: int | None = None,
+        trajectory_time: float | None = None,
         exact: bool = True,
         target_accept: float = 0.8,
         metric: str | np.ndarray = "auto",
@@ -206,6 +216,8 @@ class RollbackHMC(BlockedStep):
             check_positive("step_size", step_size)
         if n_steps is not None:
             check_whole("n_steps", n_steps)
+        if trajectory_time is not None:
+            check_time(trajectory_time, step_size, n_steps, exact)
         check_bool("exact", exact)
         check_positive("target_accept", target_accept, below=1.0)
         check_whole("max_treedepth", max_treedepth)
@@ -223,15 +235,17 @@ class RollbackHMC(BlockedStep):
         check_point(start, plan.region.start)
         self.density = Density(plan, start)
         self.walls, self.slacks = read_walls(self.density), Slacks(self.density)
-        variances, metric_kind = read_metric(metric, self.density.size)
-        if variances is not None:
-            check_exchangeable(variances, self.walls)
+        masses = read_metric(metric, self.density.size)
+        check_exchangeable(masses, self.walls)
+        check_planes_stay(masses, self.walls, bool(self.density.other_blocks))
         self.options = Options(
             step_size=None if step_size is None else float(step_size),
             n_steps=None if n_steps is None else int(n_steps),
+            trajectory_time=None if trajectory_time is None else float(trajectory_time),
             sharpness=spread_sharpness(sharpness, plan, self.walls),
-            variances=variances,
-            metric=metric_kind,
+            variances=masses.variances,
+            covariance=masses.covariance,
+            metric=masses.kind,
             target_accept=float(target_accept),
             max_treedepth=int(max_treedepth),
             exact=bool(exact),
@@ -242,10 +256,10 @@ class RollbackHMC(BlockedStep):
         self._constraints = constraints
         self._compile_kwargs = dict(compile_kwargs or {})
         self._compiled: Compiled | None = None
-        self._guard, self._one_thread = Guard(plan.region), OneThread()
+        self.guard, self._one_thread = Guard(plan.region), OneThread()
         self.rng = get_random_generator(rng)
         self._begin()
-        self._functions()
+        self.compiled()
         self.chain.compile_kernels()
 
     def __repr__(self) -> str:
@@ -255,6 +269,13 @@ class RollbackHMC(BlockedStep):
     def plan(self) -> Plan:
         """What is done with each variable, and what keeps trajectories inside each constraint."""
         return self.density.plan
+
+    def take_data(self, data: Sequence[SharedVariable]) -> None:
+        """Have data containers be inputs of the compiled log density, not constants in it."""
+        self.density = Density(self.plan, self.density.start, data)
+        self.walls, self.slacks = read_walls(self.density), Slacks(self.density)
+        self._compiled = None
+        self._begin()
 
     def _begin(self) -> None:
         """Start a chain: one step may serve several chains, one after the other."""
@@ -299,7 +320,7 @@ class RollbackHMC(BlockedStep):
         # jitted functions are compiled anew where they arrive, not pickled
         return {**self.__dict__, "_compiled": None}
 
-    def _functions(self) -> Compiled:
+    def compiled(self) -> Compiled:
         """Compiled functions, made again where data containers have changed."""
         region = self.density.region
         if self.iteration == 0 and has_changed(region.data):
@@ -312,7 +333,7 @@ class RollbackHMC(BlockedStep):
         """Draw the next point of a chain."""
         self._one_thread.claim()
         wall_start, process_start = time.perf_counter(), time.process_time()
-        functions = self._functions()
+        functions = self.compiled()
         goes_on = self._was_handed_out(point)
         if not goes_on:
             self.point, self.given = self._enter(functions, point)
@@ -340,7 +361,7 @@ class RollbackHMC(BlockedStep):
             "model_logp": smooth_logp + float(difference),
             "warning": self._warning(draw, given),
         }
-        self._guard.check(self.iteration, point, stats["model_logp"])
+        self.guard.check(self.iteration, point, stats["model_logp"])
         if self.tune and self.options.tunes:
             self.chain.learn(functions, draw, given, self.rng)
         stats["perf_counter_start"] = wall_start
@@ -365,14 +386,9 @@ class RollbackHMC(BlockedStep):
 
     def _enter(self, functions: Compiled, point: PointType) -> tuple[np.ndarray, Given]:
         """Take the coordinates from a point, and what surrounds them there."""
-        density = self.density
         if self.iteration == 0:
-            point = settle(density.model, point, self.vars)
-        values = (np.asarray(point[v.name]) for v in density.model.value_vars)
-        position, lower, upper = functions.enter(*values)
-        reflecting = self.walls.reflecting(lower, upper)
-        bounded = np.any(np.isfinite(reflecting), axis=0)
-        given = Given(ravel(point, density.other_blocks), lower, upper, reflecting, bounded)
+            point = settle(self.density.model, point, self.vars)
+        position, given = take_coordinates(self.density, self.walls, functions, point)
         if self.iteration == 0 and self.options.tunes:
             try:
                 position = self.chain.begin(functions, position, given, self.rng, self.tune)
@@ -394,20 +410,22 @@ class RollbackHMC(BlockedStep):
 
     def _stats(self, draw: Draw) -> dict[str, Any]:
         outcome, options = draw.outcome, self.options
-        doubles = options.n_steps is None
         return {
             **{name: getattr(outcome, name) for name in SHOWN},
             "divergences": self.divergences,
             "n_steps": draw.gradients,
             "step_size": draw.step_size,
             "sharpness": self.walls.typical_sharpness(draw.system.sharpness),
-            "reached_max_treedepth": doubles and outcome.tree_depth == options.max_treedepth,
+            "reached_max_treedepth": outcome.tree_depth == options.max_treedepth,
             "wall_steps": outcome.steps * draw.system.inner,
+            "dense_metric": bool(draw.choice.dense),
+            "follows_curvature": bool(draw.choice.curved),
+            "trajectory_time": draw.choice.time,
             "tune": self.tune,
         }
 
     def _warning(self, draw: Draw, given: Given) -> SamplerWarning | None:
-        """A divergence and where it was, or, once after warm-up, what warm-up failed to do."""
+        """A divergence and where it was, or, once after warm-up, what that has come to."""
         if draw.outcome.diverging:
             position, _, slope = draw.diverged_at
             culprit = self.slacks.blame(position, given.others, slope)
@@ -421,10 +439,15 @@ class RollbackHMC(BlockedStep):
         if self.tune or self.judged:
             return None
         self.judged = True
-        complaint = self.chain.complaint()
-        if complaint is None:
-            return None
-        return SamplerWarning(WarningType.BAD_ACCEPTANCE, complaint, "warn", self.iteration)
+        chain = self.chain
+        said = [
+            (WarningType.BAD_ACCEPTANCE, chain.complaint(), "warn"),
+            (WarningType.BAD_PARAMS, chain.verdict(), "info"),
+        ]
+        for kind, text, level in said:
+            if text is not None:
+                return SamplerWarning(kind, text, level, self.iteration)
+        return None
 
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple[list[TextColumn], dict[str, list]]:

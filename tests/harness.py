@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor
+import xarray as xr
 from pytensor.graph.replace import clone_replace
 
 import pymc_rollback as rb
@@ -135,3 +137,17 @@ def bounds(support, shape=()):
     lower = -np.inf if support.lower is None else evaluate(support.lower)
     upper = np.inf if support.upper is None else evaluate(support.upper)
     return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+
+
+def as_idata(axes=("chain", "draw"), coords=None, group="posterior", **values):
+    """Draws of variables, chain by draw, as ``pm.sample`` returns them."""
+    leading = next(iter(values.values())).shape[:2]
+    numbers = {axis: np.arange(n) for axis, n in zip(axes, leading, strict=True)} | (coords or {})
+    draws = {
+        name: ((*axes, *(f"{name}_dim_{i}" for i in range(x.ndim - 2))), x)
+        for name, x in values.items()
+    }
+    dataset = xr.Dataset(draws, coords=numbers)
+    if az.__version__.startswith("0."):
+        return az.InferenceData(**{group: dataset})
+    return xr.DataTree.from_dict({group: dataset})

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from pymc_rollback import kernels
-from pymc_rollback.kernels.state import INVERSE_MASS, PULL, System
+from pymc_rollback.kernels.state import CENTRE, INVERSE_MASS, PULL, System
 from trust.onestep import Case, Kernels, Verdict, judge, make_case
 from trust.targets import TARGETS
 
-COPIED = ("metric", "drift", "leapfrog", "trajectory", "run")
+COPIED = ("metric", "contacts", "rotation", "drift", "leapfrog", "trajectory", "run")
 """Modules of the kernels, but for those whose types both have to share."""
 
 SMALLEST = 0.01
@@ -110,8 +110,8 @@ BREAKS = [
         "an end point accepted without its momentum",
         make_case("smoothed", "end point", 2, 0.3),
         "trajectory",
-        "min(1.0, np.exp(initial - chosen))",
-        "min(1.0, np.exp(point[1, -3] * -1.0 + state[1, -3]))",
+        "np.exp(initial - chosen) and not given_up",
+        "np.exp(state[1, -3] - point[1, -3]) and not given_up",
     ),
     Break(
         "selection by smoothed weights",
@@ -171,6 +171,41 @@ BREAKS = [
         "",
     ),
     Break(
+        "a rotation that forgets its spring",
+        make_case("none, turning", "end point", 2, 1.0),
+        "rotation",
+        "state[SPRING, i] = spring * cos + frequency * p * sin",
+        "state[SPRING, i] = spring * cos",
+    ),
+    Break(
+        "a swing that forgets where the upper wall is",
+        make_case("two-sided, turning", "end point", 2, 0.3),
+        "rotation",
+        "phase = angle - high if angle > 0",
+        "phase = angle if angle > 0",
+    ),
+    Break(
+        "a reflection that forgets the spring",
+        make_case("planes, turning", "end point", 2, 1.0),
+        "rotation",
+        "            state[SPRING, i] += frequency * change * sin\n",
+        "",
+    ),
+    Break(
+        "contacts of a rotation in the wrong order",
+        make_case("planes with bounds, turning", "end point", 5, 1.0),
+        "rotation",
+        "if angle < until:",
+        "if angle < until and which < 0:",
+    ),
+    Break(
+        "neighbours that exchange places without their springs",
+        make_case("order, turning", "end point", 5, 1.0),
+        "drift",
+        "        state[SPRING, j] = spring\n",
+        "",
+    ),
+    Break(
         "a repeat count that looks at the present draw",
         make_case("lower", "repeated", 2, 0.3),
         "run",
@@ -183,6 +218,11 @@ BREAKS = [
         "pulls that differ within a run",
         make_case("order with bounds", "doubling", 2, 0.3),
         system=changed(PULL, np.array([3.0, 1.0])),
+    ),
+    Break(
+        "centres that differ within a run",
+        make_case("order, turning", "end point", 2, 1.0),
+        system=changed(CENTRE, np.array([-1.0, 1.0])),
     ),
     Break(
         "masses that differ within a run",

@@ -221,6 +221,8 @@ def make_transitions(
             point,
             step_size,
             length,
+            0.0,
+            0.0,
             rng_address,
             repeats,
             points,
@@ -368,7 +370,7 @@ STEP_SIZES = (0.05, 0.1, 0.3, 1.0, 1.9)
 
 def allowed(case: Case) -> bool:
     target = TARGETS[case.target]
-    suits = target.smooth == (case.kernel == "end point")
+    suits = case.kernel == "end point" or not (target.smooth or target.frequency)
     return suits and case.n >= target.least and (target.dense or not case.dense)
 
 

@@ -5,7 +5,7 @@ the kernels take them, and ``draw(rng, x)``, which overwrites ``x`` with an exac
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -45,8 +45,8 @@ class Target:
         not a number is the first coordinate.
     reflects
         Whether the drift reflects at the bounds; else they fold images.
-    pull
-        Slope that the drift follows.
+    pull, centre, frequency
+        Slope that the drift follows; centre and frequency of a quadratic that it follows instead.
     ordered
         Whether all coordinates are kept in order.
     planes
@@ -69,6 +69,8 @@ class Target:
     first_free: bool = False
     reflects: bool = True
     pull: float = 0.0
+    centre: float = 0.0
+    frequency: float = 0.0
     ordered: bool = False
     planes: Callable | None = None
     sharpness: float = 1.0
@@ -92,19 +94,27 @@ class Target:
             metric = 0.4 * np.sqrt(np.outer(variances, variances))
             np.fill_diagonal(metric, variances)
             root = np.linalg.cholesky(np.linalg.inv(metric))
+        unbounded = np.repeat([[-np.inf], [np.inf]], n, axis=1)
+        lower, upper = self.bounds(n) if self.reflects else unbounded
         rows, offset = self.planes(n) if self.planes else (np.empty((0, n)), np.empty(0))
+        if self.planes and self.frequency > 0:  # bounds are planes, too
+            rows, offset = np.vstack([rows, np.eye(n)[lower > -np.inf]]), np.r_[offset, -lower]
+            offset, (lower, upper) = offset[np.isfinite(offset)], unbounded
         moved = rows @ metric if dense else rows * variances
         gram = moved @ rows.T
         turns = np.c_[moved, gram, rows] / np.diag(gram)[:, None]
         planar = np.any(moved != 0, axis=0)
-        unbounded = np.repeat([[-np.inf], [np.inf]], n, axis=1)
-        lower, upper = self.bounds(n) if self.reflects else unbounded
         bounces = (np.isfinite(lower) | np.isfinite(upper)) & ~planar
+        turns_freely = np.full(n, self.frequency > 0) & ~bounces & ~planar
+        followed = np.outer([self.pull, 1.0, self.centre, self.frequency], np.ones(n))
+        followed[1] = planar
         return System(
             others=np.empty(0),
             sharpness=np.array([self.sharpness]),
-            coordinates=np.array([variances, lower, upper, np.full(n, self.pull), planar]),
+            coordinates=np.array([variances, lower, upper, *followed]),
             bouncing=np.flatnonzero(bounces),
+            rotating=np.flatnonzero(turns_freely),
+            turning=self.frequency > 0,
             planes=np.ascontiguousarray(np.vstack([rows.T, offset])),
             turns=np.ascontiguousarray(turns),
             dense=metric,
@@ -469,3 +479,17 @@ TARGETS = {
     "cliff": Target(cliff, draw_below_cliff),
     "smoothed": Target(normal, draw_smoothed, soft_floor, sharpness=3.0, inner=1, smooth=True),
 }
+
+for name in (
+    "none",
+    "lower",
+    "two-sided",
+    "order",
+    "order with bounds",
+    "planes",
+    "planes with bounds",
+    "barrier",
+    "mirror",
+):
+    # not the density's own quadratic, so that something is left over
+    TARGETS[f"{name}, turning"] = replace(TARGETS[name], pull=0.0, centre=0.3, frequency=0.8)

@@ -28,6 +28,9 @@ class Metric(NamedTuple):
         concerns, too.
     coupled
         Indices of the coordinates whose bounds are planes.
+    frequency
+        With which each coordinate oscillates under the curvature of the potential, where the drift
+        follows that; zero where it does not.
     """
 
     variances: np.ndarray
@@ -37,12 +40,23 @@ class Metric(NamedTuple):
     turns: np.ndarray
     planar: np.ndarray
     coupled: np.ndarray
+    frequency: np.ndarray
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """The inverse mass matrix times some vectors, one a row."""
+        return _apply(rows, self.variances, self.covariance)
 
     def lengths(self, rows: np.ndarray) -> np.ndarray:
         r"""Lengths :math:`|\nabla g_j|_{M^{-1}}` of gradients, one a row."""
-        moved = _apply(rows, self.variances, self.covariance)
+        moved = self.apply(rows)
         return np.sqrt(np.maximum(np.sum(moved * rows, axis=1), 0.0))
 
+
+FLAT, LONGER = 0.01, 3.0
+"""Curvature in units of the draws that is none; how much farther a flat coordinate may move."""
+
+LEAST_SHARE = 1e-4
+"""Variance in a direction, of what its coordinates' variances suggest, that may be an error."""
 
 Bounds = tuple[np.ndarray, np.ndarray]
 """Lower and upper bounds at which coordinates are reflected, infinite where there are none."""
@@ -53,6 +67,7 @@ def make_metric(
     variances: np.ndarray,
     covariance: np.ndarray | None = None,
     bounds: Bounds | None = None,
+    frequency: np.ndarray | None = None,
 ) -> Metric:
     """A diagonal metric, or a dense one where there is a covariance.
 
@@ -63,21 +78,27 @@ def make_metric(
     variances, covariance
         The inverse mass matrix: its diagonal, and for a dense metric the whole.
     bounds
-        Where coordinates reflect; needed where the covariance correlates one of them with others.
+        Where coordinates reflect; needed where the covariance correlates one of them with others,
+        or where one that planes concern oscillates.
+    frequency
+        With which coordinates oscillate; zero if left out.
     """
     dense = root = np.empty((0, 0))
     planes, coupled = walls.planes, np.empty(0, dtype=int)
+    frequency = np.zeros(walls.size) if frequency is None else frequency
+    with_others = walls.planar & (frequency > 0)
     if covariance is not None:
         dense, root = covariance, _root_of_inverse(covariance)
-    if covariance is not None and bounds is not None:
-        coupled = (walls.reflects & (np.count_nonzero(covariance, axis=0) > 1)).nonzero()[0]
+        with_others = with_others | (np.count_nonzero(covariance, axis=0) > 1)
+    if bounds is not None:
+        coupled = (walls.reflects & with_others).nonzero()[0]
         planes = np.ascontiguousarray(np.c_[planes, _as_planes(coupled, *bounds)])
     rows = planes[:-1].T
     moved = _apply(rows, variances, dense)
     gram = moved @ rows.T
     turns = np.ascontiguousarray(np.c_[moved, gram, rows] / np.diag(gram)[:, None])
     planar = walls.planar | np.any(moved != 0, axis=0)
-    return Metric(variances, dense, root, planes, turns, planar, coupled)
+    return Metric(variances, dense, root, planes, turns, planar, coupled, frequency)
 
 
 def _root_of_inverse(covariance: np.ndarray) -> np.ndarray:
@@ -108,6 +129,7 @@ def estimate_metric(
     *,
     dense: bool,
     early: bool,
+    curved: bool = False,
     bounds: Bounds | None = None,
 ) -> Metric:
     """The metric that a window of draws suggests.
@@ -124,6 +146,8 @@ def estimate_metric(
         Whether it has correlations; the window must have products for it.
     early
         Whether the chain may still be on its way, so that the spread of its draws misleads.
+    curved
+        Whether the mass is to be the curvature of the potential, where it has one.
     bounds
         Where coordinates reflect; None where that may change from draw to draw, so that those
         coordinates are to be correlated with no other.
@@ -133,12 +157,47 @@ def estimate_metric(
     pooled = _pool(moments.mean, spread, walls)
     stuck = not np.any(pooled > 0)  # in a metric so wide that every step leaves the region
     variances = np.where(pooled > 0, pooled, before.variances / (100 if stuck else 1))
+    frequency = np.zeros(walls.size)
+    if curved:
+        variances, frequency = _bend(moments, variances, walls)
     if not dense:
-        return make_metric(walls, variances)
-    weight = window.draws / (window.draws + walls.size + 5.0)
+        return make_metric(walls, variances, None, bounds if curved else None, frequency)
     apart = walls.reflects if bounds is None else walls.exchanges
-    covariance = _shrink(window.covariance(), variances, weight, apart)
-    return make_metric(walls, variances, covariance, bounds)
+    frequency = np.where(apart, frequency, float(curved))
+    draws, slopes = window.covariances()
+    if window.draws < 2 * walls.size and not curved:
+        weight = window.draws / (window.draws + walls.size + 5.0)
+        covariance = _shrink(draws, variances, weight, apart)
+    else:
+        # where nothing is taken for more than an error, what is left is the curvature
+        count = 0.0 if curved else moments.effective(window.draws)
+        covariance = _steady(draws, slopes, count, apart)
+        covariance[apart, apart] = variances[apart]
+    return make_metric(walls, np.diag(covariance).copy(), covariance, bounds, frequency)
+
+
+def _bend(moments: Moments, variances: np.ndarray, walls: Walls) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse masses and frequencies with which a diagonal metric follows the curvature.
+
+    The curvature is the slope's regression on the draws, in units of their variances. Its inverse
+    is the inverse mass, with the frequency one. A coordinate between its own bounds has a frequency
+    of its own: it may be heavier, or, where it is flat, lighter than the draws suggest, so that the
+    same time is good for all. None is lighter than what its motion does not follow allows.
+    """
+    mean, slope = moments.mean, moments.slope
+    curvature, varies = walls.share(moments.cross_covariance), walls.share(moments.slope_variance)
+    for run, _ in walls.ordered:
+        curvature[run] += np.mean((mean[run] - mean[run].mean()) * slope[run])
+        varies[run] += np.var(slope[run])
+    pressed = np.abs(walls.share(slope)) * np.sqrt(variances)
+    left = np.maximum(variances * varies - curvature**2, TINY)
+    lighter = np.clip(LONGER / (1 + pressed), 1.0, np.maximum(0.5 / np.sqrt(left), 1.0)) ** 2
+    alone = walls.reflects & ~walls.planar
+    bends = ~alone | (curvature > FLAT)
+    inverse = np.where(bends, 1 / np.maximum(curvature, FLAT), np.inf)
+    inverse = np.where(alone, np.minimum(inverse, lighter), inverse)
+    frequency = np.sqrt(np.where(bends, np.maximum(curvature, FLAT) * inverse, 0.0))
+    return variances * inverse, frequency
 
 
 def _guess_variance(moments: Moments, has_barriers: bool) -> np.ndarray:
@@ -175,3 +234,40 @@ def _shrink(
     correlation = weight * covariance / np.outer(deviation, deviation) * np.outer(free, free)
     np.fill_diagonal(correlation, 1.0)
     return correlation * np.sqrt(np.outer(variances, variances))
+
+
+def _steady(draws: np.ndarray, slopes: np.ndarray, count: float, apart: np.ndarray) -> np.ndarray:
+    r"""Covariance :math:`S` of some draws, steadied by that of the slopes :math:`G` there.
+
+    For a normal density :math:`G = Q S Q`, so that :math:`Q^{-1} = S^{1/2} B^{-1/2} S^{1/2}` with
+    :math:`B = S^{1/2} G S^{1/2}` is known without an error from any draws, wherever walls are. By
+    how much the draws are narrower is :math:`B^{1/2}`: its logarithm differs between directions by
+    the error of :math:`S`, or by more, where walls confine the draws. What the error explains is
+    taken out: with the share :math:`w` that it does not explain, the result is
+
+    .. math:: b^{1 - w} S^{1/2} B^{(w - 1) / 2} S^{1/2},
+
+    where :math:`b` is the geometric mean of the eigenvalues of :math:`B^{1/2}`.
+
+    Parameters
+    ----------
+    draws, slopes
+        Covariances of the draws and of the slopes.
+    count
+        Number of draws, were they independent; zero for :math:`Q^{-1}` itself.
+    apart
+        Coordinates that are to be correlated with no other.
+    """
+    deviation = np.sqrt(np.maximum(np.diag(draws), TINY))
+    scales = np.outer(deviation, deviation)
+    together = np.outer(~apart, ~apart) | np.eye(apart.size, dtype=bool)
+    values, vectors = np.linalg.eigh(np.where(together, draws / scales, 0.0))
+    root = (vectors * np.sqrt(np.maximum(values, LEAST_SHARE))) @ vectors.T
+    values, vectors = np.linalg.eigh(root @ np.where(together, slopes * scales, 0.0) @ root)
+    narrow = 0.5 * np.log(np.maximum(values, max(LEAST_SHARE**2 * values[-1], TINY)))
+    share, middle = 0.0, 0.0
+    if count > 0:
+        error, middle = (apart.size + 2.0) / count, np.mean(narrow)
+        share = max(1.0 - error / max(np.var(narrow), error), 0.0)
+    widths = np.exp((1.0 - share) * (middle - narrow))
+    return np.where(together, root @ (vectors * widths) @ vectors.T @ root * scales, 0.0)

@@ -12,13 +12,13 @@ class Options:
 
     Attributes
     ----------
-    step_size, n_steps
-        Step size and number of steps, or None.
+    step_size, n_steps, trajectory_time
+        Step size, number of steps and time of a trajectory, or None.
     sharpness
         Sharpness of each coordinate's bounds, then of each row of the boundary terms; rows that
         are to be tuned are NaN.
-    variances
-        The metric that was given, or None.
+    variances, covariance
+        The metric that was given, or None; the second, too, if it has correlations.
     metric
         How a metric is tuned: "diag", "dense", or "auto" for the better of the two.
     target_accept, max_treedepth
@@ -29,8 +29,10 @@ class Options:
 
     step_size: float | None
     n_steps: int | None
+    trajectory_time: float | None
     sharpness: np.ndarray
     variances: np.ndarray | None
+    covariance: np.ndarray | None
     metric: str
     target_accept: float
     max_treedepth: int

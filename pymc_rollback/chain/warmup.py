@@ -1,27 +1,30 @@
-r"""Warm-up: every number that the paper leaves to the user, found while the chain tunes.
+"""Warm-up: every number that the paper leaves to the user, found while the chain tunes.
 
 - ``step_size`` by dual averaging of the acceptance rate of the dynamics energy;
 - the metric from the variance of the draws (at first, from that and the variance of the slopes),
   in windows that double;
-- ``pull``, the slope with which the density presses a coordinate against its wall;
-- ``steepness`` :math:`s`, from which the sharpness of a row of the joint constraints follows as
-  :math:`\mu_j = s / |\nabla g_j|_{M^{-1}}` at the wall, so that the scale in which a constraint or
-  a variable is written does not matter. It is tuned to the share of states that are outside.
+- ``flow``, what a drift follows exactly: a quadratic of the density, or the slope (``pull``) with
+  which it presses a coordinate against its wall;
+- which of these are used, and the time of a trajectory, by a race (``race.py``);
+- how steep barriers are (``steepness.py``).
 
 All of them are frozen when tuning stops.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from pymc_rollback.chain import steepness
+from pymc_rollback.chain.choice import JITTER, Choice, find_choices, first_choice
+from pymc_rollback.chain.flow import Flow, find_flow, no_flow
 from pymc_rollback.chain.metric import Bounds, Metric, estimate_metric, make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.step_size import StepSize
 from pymc_rollback.chain.window import Window, open_window
-from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
 
 FIRST_WINDOW = 10
@@ -30,17 +33,38 @@ FIRST_WINDOW = 10
 EARLY, EARLY_TREEDEPTH = 80, 7
 """Draws up to which the metric is guessed from slopes, and trajectories are kept short."""
 
-LEAST_DENSE = 80
-"""Draws of a window from which correlations may be estimated; as many as coordinates, at least."""
+LEAST_RACE, HOPELESS = 80, 1.5
+"""Draws of a window that may end with a race, and the lead that makes a choice sit it out.
+
+Correlations need as many draws as there are coordinates, too.
+"""
+
+MORE = 1.3
+"""Draws for each coordinate from which slopes tell a curvature: for a normal one more is enough."""
+
+EVEN = 1e-9
+"""Part of a step that is rounding."""
+
+STARTS = 32
+"""Draws of a window from which trajectories of a fixed time are tried."""
 
 MOST_STEP = 2.0
 """Longest step, in standard deviations: on a flat density nothing else would limit it."""
 
-OUTSIDE = 0.2
-"""Share of a trajectory's states that may be outside the joint constraints."""
+MOST_STEPS = 32
+"""Most steps of a trajectory of a fixed time, where the time is not given."""
 
-STEEPNESS = (1.0, 10.0, 100.0)
-"""Least, first and greatest slope of a boundary term, per standard deviation."""
+ENOUGH, STUCK, STICKS = 0.9, 0.1, 0.08
+"""Acceptance rate, of the wanted one, that is enough for a trajectory of a fixed time.
+
+And the acceptance rate below which a start is stuck, and the share of starts that may be.
+"""
+
+FINER_SHARE, SURE = 0.05, 0.9
+"""Share of trajectories that have shorter steps, as the usual ones may be stuck in a tail.
+
+Above the second acceptance rate there is none.
+"""
 
 RESOLVED = 1.5
 """Product of inner step and steepness at which the walls are resolved."""
@@ -61,9 +85,6 @@ MOST_INNER = 64
 MOST_DOUBLINGS = 60
 """How often a first step size is doubled or halved."""
 
-WALL_SEARCH = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Distances, in standard deviations, at which a wall is looked for."""
-
 
 class Learnt(NamedTuple):
     """What a chain has learnt: arrays and numbers, none of which is ever changed in place.
@@ -74,35 +95,55 @@ class Learnt(NamedTuple):
         The step size under dual averaging.
     metric
         The inverse mass matrix.
-    pull
-        Slope of the potential that is followed exactly while a coordinate drifts.
+    flow
+        What is followed exactly while a coordinate drifts.
     log_steepness
         Logarithm of the slope of a boundary term per standard deviation.
     row_lengths
         Length of the gradient of each row of the barriers, near its wall, in the metric.
     autocorrelation
         Autocorrelation of successive draws in the last window, averaged over the coordinates.
-    lead
-        Logarithm of how much better a dense metric was than a diagonal one; earlier races fade.
+    choice
+        What the last race has chosen, or what is done before there is one.
+    steps
+        Number of steps of a trajectory, if its time is fixed.
+    finer
+        Share of such trajectories that have shorter steps, and more of them.
+    leads, behind
+        For each of the warm-up's choices, logarithm of how much worse than the best it has been in
+        races so far, of which earlier ones fade; and in the last that it took part in, infinite
+        for none.
     recent
         Acceptance rate, share inside and number of steps of the last trajectories, on average.
     iteration, window_end
         Number of draws that were learnt from, and that at which the present window ends.
     window
         Sums over the draws of the present window.
+    starts
+        Some of its points, evenly spread over it.
     """
 
     step: StepSize
     metric: Metric
-    pull: np.ndarray
+    flow: Flow
     log_steepness: float
     row_lengths: np.ndarray
     autocorrelation: float
-    lead: float
+    choice: Choice
+    steps: int
+    finer: float
+    leads: tuple[float, ...]
+    behind: tuple[float, ...]
     recent: tuple[float, ...]
     iteration: int
     window_end: int
     window: Window
+    starts: tuple[np.ndarray, ...]
+
+    @property
+    def time(self) -> float:
+        """Time of a trajectory; zero where trajectories double until they turn."""
+        return self.choice.time
 
     @property
     def steepness(self) -> float:
@@ -136,15 +177,20 @@ class Warmup:
         return Learnt(
             step=StepSize.first(1.0),
             metric=make_metric(self.walls, np.ones(size) if variances is None else variances),
-            pull=np.zeros(size),
-            log_steepness=float(np.log(STEEPNESS[1])),
+            flow=no_flow(size),
+            log_steepness=steepness.first(timed=False),
             row_lengths=np.ones(self.walls.barrier_rows),
             autocorrelation=0.0,
-            lead=0.0,
+            choice=first_choice(self.options),
+            steps=1,
+            finer=0.0,
+            leads=(0.0,) * len(self.choices),
+            behind=(np.inf,) * len(self.choices),
             recent=(1.0, 1.0, float(LEAST_GRADIENTS)),
             iteration=0,
             window_end=FIRST_WINDOW,
             window=open_window(size, self.options.metric != "diag"),
+            starts=(),
         )
 
     def step_size(self, learnt: Learnt, tune: bool) -> float:
@@ -154,9 +200,62 @@ class Warmup:
         return min(learnt.step.current(tune), self._longest(learnt))
 
     def _longest(self, learnt: Learnt) -> float:
-        """Longest step size; there is no limit before the metric knows the scale of the draws."""
+        """Longest step size; none with a time, or before the metric knows the scale of draws."""
+        if learnt.time > 0:
+            return np.inf
         scaled = learnt.window_end > FIRST_WINDOW or not self.options.tunes_metric
         return MOST_STEP if scaled else np.inf
+
+    def numbers_of_steps(self, learnt: Learnt) -> list[int]:
+        """Numbers of steps that may do for a trajectory of a fixed time, the least first."""
+        options = self.options
+        if options.n_steps is not None:
+            return [options.n_steps]
+        most = 2**options.max_treedepth
+        if options.step_size is not None:
+            return [min(max(int(np.ceil(learnt.time / options.step_size - EVEN)), 1), most)]
+        most = most if options.trajectory_time is not None else min(most, MOST_STEPS)
+        steps = {1, *(k << i >> 1 for k in (2, 3) for i in range(1, options.max_treedepth))}
+        return sorted(k for k in steps if k <= most)
+
+    def is_enough(self, rates: Sequence[float], count: int) -> bool:
+        """Whether trajectories are accepted often enough, and nearly everywhere, so far.
+
+        Parameters
+        ----------
+        rates
+            Acceptance rates of some of them, each from a draw of its own.
+        count
+            Number of all of them.
+        """
+        missing, stuck = sum(1.0 - rate for rate in rates), sum(rate < STUCK for rate in rates)
+        least = ENOUGH * self.options.target_accept
+        return missing <= (1.0 - least) * count and stuck <= STICKS * count
+
+    def finer(self, rates: Sequence[float]) -> float:
+        """Share of trajectories with shorter steps: none where nearly all are accepted."""
+        return FINER_SHARE if np.mean(rates) < SURE else 0.0
+
+    def settle(self, learnt: Learnt) -> Learnt:
+        """What is left when tuning stops: with the time that is given, were there a race or not."""
+        time = self.options.trajectory_time
+        if time is None or learnt.time == time:
+            return learnt
+        learnt = learnt._replace(choice=Choice(learnt.choice.dense, time, jitter=JITTER))
+        most = self.step_size(learnt, tune=False)
+        fewest = int(np.ceil(time / most - EVEN))
+        steps = next((k for k in self.numbers_of_steps(learnt) if k >= fewest), fewest)
+        return learnt._replace(steps=min(steps, 2**self.options.max_treedepth))
+
+    def verdict(self, learnt: Learnt) -> str | None:
+        """What the races have chosen, and why; None if there was none."""
+        against = [x for x in zip(self.choices, learnt.behind, strict=True) if np.isfinite(x[1])]
+        if not against:
+            return None
+        other, lead = min(against, key=lambda x: (x[0].time > 0, x[0].dense, x[0].curved))
+        steps = f" in {learnt.steps} step{'s' * (learnt.steps > 1)}" if learnt.time > 0 else ""
+        why = f"{np.exp(-lead):.2g} times the effective draws per gradient of {other.text}"
+        return f"Chosen in warm-up: {learnt.choice.text}{steps}; the best made {why}."
 
     def is_early(self, learnt: Learnt) -> bool:
         """Whether the chain may still be on its way, so that the spread of its draws misleads."""
@@ -179,8 +278,8 @@ class Warmup:
         return int(np.clip(np.ceil(step_size * learnt.steepness / RESOLVED), 1, MOST_INNER))
 
     def repeats(self, learnt: Learnt) -> int:
-        """Number of trajectories that make a draw after warm-up; one if their length is given."""
-        if self.options.n_steps is not None:
+        """Number of trajectories that make a draw after warm-up; one if their length is fixed."""
+        if self.options.n_steps is not None or learnt.time > 0:
             return 1
         wanted = np.log(REPEATED) / np.log(np.clip(learnt.autocorrelation, REPEATED, 0.99))
         return max(1, round(min(wanted, LEAST_GRADIENTS / learnt.recent[2])))
@@ -218,16 +317,45 @@ class Warmup:
             recent=tuple(old + (new - old) / RECENT for old, new in rates),
             window=learnt.window.add(position, slope),
         )
-        return _tune_steepness(learnt, outside) if self.options.tunes_rows else learnt
+        if not self.options.tunes_rows:
+            return learnt
+        excess = steepness.excess(outside, steps, timed=learnt.time > 0)
+        moved = steepness.tune(learnt.log_steepness, excess, learnt.iteration)
+        return learnt._replace(log_steepness=moved)
 
-    def candidates(self, learnt: Learnt) -> tuple[bool, ...]:
-        """Whether the metric of the next window is dense: the choices at the end of a window."""
-        if self.options.metric != "auto":
-            return (self.options.metric == "dense",)
-        enough = learnt.window.draws >= max(LEAST_DENSE, self.walls.size)
-        return (False, True) if enough else (False,)
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """All that a race may choose."""
+        return find_choices(self.options, self.walls)
 
-    def close_window(self, learnt: Learnt, bounds: Bounds, *, stay: bool, dense: bool) -> Learnt:
+    def candidates(self, learnt: Learnt) -> list[int]:
+        """Which of the choices are in the running at the end of a window; none before a race."""
+        draws, best = learnt.window.draws, max(learnt.leads)
+        if draws < LEAST_RACE and self.options.tunes_metric:
+            return []
+        least = 0 if self.options.metric == "dense" else self.walls.size
+        return [
+            k
+            for k, choice in enumerate(self.choices)
+            if learnt.leads[k] >= best - HOPELESS
+            and (not choice.dense or draws >= (MORE * self.walls.size if choice.curved else least))
+        ]
+
+    def walls_for(self, choice: Choice) -> Walls:
+        """The walls as a choice has them."""
+        return self._walls_apart if choice.apart else self.walls
+
+    @cached_property
+    def _walls_apart(self) -> Walls:
+        return self.walls.with_planes_for_orders()
+
+    def tunes_time(self, learnt: Learnt) -> bool:
+        """Whether another time may be tried."""
+        return learnt.time > 0 and self.options.trajectory_time is None
+
+    def close_window(
+        self, learnt: Learnt, bounds: Bounds, *, stay: bool, choice: Choice, tempo: float = 1.0
+    ) -> Learnt:
         """Update metric and pull from the draws of a window, and open the next.
 
         Parameters
@@ -238,27 +366,32 @@ class Warmup:
             Lower and upper bounds at which coordinates are reflected.
         stay
             Whether they are the same for the whole chain.
-        dense
-            Whether the metric is dense.
+        choice, tempo
+            What the next window goes on with, and a factor of its time.
         """
-        walls, window, metric = self.walls, learnt.window, learnt.metric
+        walls, window, metric = self.walls_for(choice), learnt.window, learnt.metric
         moments = window.moments
         autocorrelation = moments.autocorrelation()
+        alike = (choice.time > 0) == (learnt.time > 0)
         if self.options.tunes_metric:
             metric = estimate_metric(
                 window,
                 metric,
                 walls,
-                dense=dense,
+                dense=choice.dense,
+                curved=choice.curved and (stay or not np.any(walls.reflects & walls.planar)),
                 early=self.is_early(learnt),
                 bounds=bounds if stay else None,
             )
-        # between planes motion is straight
-        pull = np.where(metric.planar, 0.0, moments.pull(*bounds))
         return learnt._replace(
             autocorrelation=learnt.autocorrelation if autocorrelation is None else autocorrelation,
             metric=metric,
-            pull=walls.share(pull),
+            choice=choice._replace(time=tempo * choice.time),
+            finer=0.0,
+            # as it was, where states count as they did
+            log_steepness=learnt.log_steepness if alike else steepness.first(choice.time > 0),
+            starts=(),
+            flow=find_flow(moments, metric, walls, bounds),
             window_end=2 * learnt.window_end,
             window=open_window(walls.size, self.options.metric != "diag"),
         )
@@ -283,37 +416,3 @@ class Warmup:
                 break
             step_size = further
         return learnt._replace(step=StepSize.first(step_size))
-
-
-def _tune_steepness(learnt: Learnt, outside: float) -> Learnt:
-    """Make barriers steeper where more than the wanted share of states was outside."""
-    rate = 2.0 / (10.0 + learnt.iteration) ** 0.6
-    low, _, high = np.log(STEEPNESS)
-    moved = learnt.log_steepness + rate * min(outside / OUTSIDE - 1.0, 1.0)
-    return learnt._replace(log_steepness=float(min(max(moved, low), high)))
-
-
-def wall_lengths(
-    metric: Metric,
-    walls: Walls,
-    slacks: Slacks,
-    position: np.ndarray,
-    others: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Lengths of the rows' gradients near each row's wall.
-
-    Where all rows are affine, taken at the chain's position. Else, for each row, at the one of
-    several points around at which its wall is nearest, by its slack over the gradient's length.
-    """
-    spread, rows = np.sqrt(metric.variances), walls.barrier_rows
-    best = np.full(rows, np.inf)
-    lengths = np.ones_like(best)
-    for scale in (0.0,) if walls.is_affine else WALL_SEARCH:
-        near = position + scale * spread * rng.normal(size=position.size)
-        found = metric.lengths(slacks.gradients(near, others, rows))
-        with np.errstate(all="ignore"):
-            distance = np.abs(slacks.rows(near, others)[:rows]) / found
-        better = np.isfinite(found) & (found > 0) & (distance < best)
-        best, lengths = np.where(better, distance, best), np.where(better, found, lengths)
-    return lengths

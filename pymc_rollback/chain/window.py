@@ -25,7 +25,7 @@ class Window(NamedTuple):
         Of the draws, their squares, the slopes of the potential there, slopes times draws, squared
         slopes, and draws times the one before, as rows.
     products
-        Sum of the draws' outer products for a dense metric; else empty.
+        Sums of the outer products of the draws, and of the slopes, for a dense metric; else empty.
     """
 
     draws: int
@@ -39,7 +39,10 @@ class Window(NamedTuple):
         first = position.copy() if self.draws == 0 else self.first
         x = position - first
         terms = np.array([x, x * x, slope, slope * x, slope * slope, x * self.last])
-        products = self.products + np.outer(x, x) if self.products.size else self.products
+        products = self.products
+        if products.size:
+            pair = terms[[0, 2]]
+            products = products + pair[:, :, None] * pair[:, None, :]
         return Window(self.draws + 1, first, x, self.sums + terms, products)
 
     @property
@@ -55,15 +58,15 @@ class Window(NamedTuple):
             lagged_covariance=lagged - mean**2,
         )
 
-    def covariance(self) -> np.ndarray:
-        """Covariance of the draws, if products were summed."""
-        mean = self.sums[0] / self.draws
-        return self.products / self.draws - np.outer(mean, mean)
+    def covariances(self) -> np.ndarray:
+        """Covariances of the draws, and of the slopes, if products were summed."""
+        mean = self.sums[[0, 2]] / self.draws
+        return self.products / self.draws - mean[:, :, None] * mean[:, None, :]
 
 
 def open_window(size: int, dense: bool) -> Window:
     """A window without draws of so many coordinates."""
-    products = np.zeros((size, size) if dense else (0, 0))
+    products = np.zeros((2, size, size) if dense else (0, 0, 0))
     return Window(0, np.zeros(size), np.zeros(size), np.zeros((6, size)), products)
 
 
@@ -83,6 +86,11 @@ class Moments(NamedTuple):
         if not np.any(moved):
             return None
         return float(np.mean(self.lagged_covariance[moved] / self.variance[moved]))
+
+    def effective(self, draws: int) -> float:
+        """How many independent draws tell as much as so many of these; at least one."""
+        correlation = min(max(self.autocorrelation() or 0.0, 0.0), 0.99)
+        return max(draws * (1 - correlation) / (1 + correlation), 1.0)
 
     def pull(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Slope of the potential at the nearer wall, by regression, where it presses against it.

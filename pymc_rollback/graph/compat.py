@@ -4,8 +4,14 @@ No other module imports a private name of theirs or asks which version is instal
 by a private name, or under two names, as ``setup_chain`` and ``set_rng``, is in ``step``.
 """
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pymc as pm
+from pymc.backends.base import MultiTrace
+from pymc.backends.ndarray import NDArray
 
 # private: a distribution's own transform, also where the model has none for the variable
 from pymc.distributions.transforms import _default_transform as default_transform
@@ -28,6 +34,8 @@ __all__ = [
     "from_datasets",
     "jitted",
     "joined",
+    "make_trace",
+    "make_traces",
 ]
 
 COMPILES_INNER_GRAPHS = find_spec("pytensor.compile.inner_function") is not None
@@ -54,6 +62,52 @@ def datasets(draws: Any) -> dict[str, Any]:
 def from_datasets(groups: dict[str, Any], like: Any) -> Any:
     """Draws of the kind that others are, made of datasets by the name of their group."""
     return type(like).from_dict(groups) if _is_tree(like) else type(like)(**groups)
+
+
+def make_trace(
+    model: pm.Model,
+    chain: int,
+    vars: Sequence[Variable],
+    samples: Sequence[np.ndarray],
+    stats: Mapping[str, np.ndarray],
+) -> NDArray:
+    """PyMC's trace of a chain, made of arrays instead of draw by draw, and without copies.
+
+    Parameters
+    ----------
+    model, chain
+        The model, and the number of the chain.
+    vars, samples
+        What is stored, and its draws.
+    stats
+        Statistics of the draws by name.
+    """
+    names = [v.name for v in vars]
+    shapes = {name: x.shape[1:] for name, x in zip(names, samples, strict=True)}
+    types = {name: x.dtype for name, x in zip(names, samples, strict=True)}
+    trace = NDArray(model=model, vars=list(vars), fn=(), var_shapes=shapes, var_dtypes=types)
+    trace.setup(0, chain, [{name: x.dtype for name, x in stats.items()}])
+    trace.samples, trace._stats = dict(zip(names, samples, strict=True)), [dict(stats)]
+    trace.draws = trace.draw_idx = len(next(iter(stats.values())))
+    return trace
+
+
+def make_traces(traces: Sequence[NDArray], tune: int, draws: int, seconds: float) -> MultiTrace:
+    """PyMC's trace of several chains, with what it says of the sampling.
+
+    Parameters
+    ----------
+    traces
+        The chains.
+    tune, draws
+        Number of draws of the warm-up, and after it.
+    seconds
+        How long sampling took.
+    """
+    several = MultiTrace(traces)
+    report = several.report
+    report._n_tune, report._n_draws, report._t_sampling = tune, draws, seconds
+    return several
 
 
 def _is_tree(draws: Any) -> bool:

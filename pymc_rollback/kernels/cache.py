@@ -16,9 +16,11 @@ def cached(kernel: Callable) -> Dispatcher:
     Numba looks for a directory to write to as soon as it meets the function. What it keeps there is
     valid until the source of any kernel changes. By itself Numba would look at the file of the one
     function only, and go on with old versions of the functions that it calls.
+
+    While a kernel runs, other threads of Python do, too.
     """
     try:
-        dispatcher = njit(cache=True, error_model="numpy")(kernel)
+        dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
         dispatcher._cache._cache_file._source_stamp = stamp(
             Path(kernel.__code__.co_filename).parent
         )
@@ -27,7 +29,7 @@ def cached(kernel: Callable) -> Dispatcher:
         if "cannot cache function" not in str(error):
             raise
         _say_that_nothing_is_kept()
-        return njit(error_model="numpy")(kernel)
+        return njit(nogil=True, error_model="numpy")(kernel)
 
 
 @cache

@@ -1,26 +1,26 @@
-"""The drift: straight motion, reflected at bounds and planes, bent by a pull, kept in order."""
+"""The drift: straight or turning, reflected at bounds and planes, bent by a pull, kept in order."""
 
 import numpy as np
 from numba import njit
 
+from pymc_rollback.kernels.contacts import MOST_CONTACTS, give_up_where_unclear
 from pymc_rollback.kernels.metric import find_velocity
 from pymc_rollback.kernels.native import inlined
+from pymc_rollback.kernels.rotation import rotate, rotate_between_planes, swing
 from pymc_rollback.kernels.state import (
+    CENTRE,
+    CONTACTS,
+    FREQUENCY,
     INVERSE_MASS,
     LOWER,
     MOMENTUM,
     PLANAR,
     POSITION,
     PULL,
+    SPRING,
     UPPER,
     VELOCITY,
 )
-
-MOST_CONTACTS = 10_000
-"""Most reflections between planes in a drift; a trajectory that needs more is given up."""
-
-NEAR, TOUCHING = 1e-9, 1e-13
-"""Slack of a plane, relative to its terms, that is looked at again, and that rounding may hide."""
 
 
 @inlined
@@ -33,9 +33,13 @@ def drift(state, system, time):
     fixed, ordered = system.coordinates, system.ordered
     find_velocity(state, system)
     if system.planes.shape[1] > 0:
-        drift_between_planes(state, fixed, system.planes, system.turns, time)
+        if system.turning:
+            rotate_between_planes(state, fixed, system.planes, system.turns, time)
+        else:
+            drift_between_planes(state, fixed, system.planes, system.turns, time)
     for i in system.bouncing:
         bounce(state, fixed, i, time)
+    rotate(state, system, time)
     for i in range(fixed.shape[1]):
         state[POSITION, i] += time * state[VELOCITY, i]
     for k in range(ordered.shape[0]):
@@ -44,11 +48,15 @@ def drift(state, system, time):
 
 @inlined
 def bounce(state, fixed, i, time):
-    """Move one coordinate between its bounds for some time, under its pull."""
+    """Move one coordinate between its bounds for some time, under its quadratic or its pull."""
     x, v = state[POSITION, i], state[VELOCITY, i]
     lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
     gravity = inverse_mass * fixed[PULL, i]
-    if gravity > 0:
+    centre, frequency = fixed[CENTRE, i], fixed[FREQUENCY, i]
+    if frequency > 0:
+        x, v = swing(x, v, lower, upper, centre, frequency, time)
+        state[SPRING, i] = frequency**2 * (x - centre) / inverse_mass
+    elif gravity > 0:
         x, v = fall(x, v, lower, upper, gravity, time)
     elif gravity < 0:
         x, v = fall(-x, -v, -upper, -lower, -gravity, time)
@@ -64,8 +72,7 @@ def drift_between_planes(state, fixed, planes, turns, time):
     r"""Move the coordinates that planes concern for some time, from one contact to the next.
 
     At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
-    keeps the kinetic energy. Where rounding leaves it open on which side of a plane the motion
-    ends, the state is not a number, and the trajectory ends.
+    keeps the kinetic energy.
     """
     n, m = fixed.shape[1], planes.shape[1]
     forward = 1.0 if time > 0 else -1.0
@@ -106,6 +113,7 @@ def drift_between_planes(state, fixed, planes, turns, time):
         else:
             arrived = True
             break
+        state[VELOCITY, CONTACTS] += 1
     reach = 0.0
     for i in range(n):
         if fixed[PLANAR, i] > 0:
@@ -114,21 +122,8 @@ def drift_between_planes(state, fixed, planes, turns, time):
             state[POSITION, i] = strictly_between(x, fixed[LOWER, i], fixed[UPPER, i])
             state[VELOCITY, i] = 0.0
     for j in range(m):
-        near = not (slack[j] + until * rate[j] > NEAR * (abs(planes[n, j]) + reach))
-        if not arrived or (near and touches(state, planes, j)):
-            # the momentum too: a flat density would not see the position
-            state[POSITION, 0] = state[MOMENTUM, 0] = np.nan
-
-
-@njit(error_model="numpy")
-def touches(state, planes, j):
-    """Whether a position is outside a plane, or rounding leaves it open on which side it is."""
-    n = planes.shape[0] - 1
-    slack, size = planes[n, j], abs(planes[n, j])
-    for i in range(n):
-        slack += planes[i, j] * state[POSITION, i]
-        size += abs(planes[i, j] * state[POSITION, i])
-    return not (slack > TOUCHING * size)
+        slack[j] += until * rate[j]
+    give_up_where_unclear(state, planes, slack, reach, arrived)
 
 
 @njit(error_model="numpy")
@@ -205,13 +200,15 @@ def fall(position, velocity, lower, upper, gravity, time):
 
 @inlined
 def put_in_order(state, start, length, direction):
-    """Sort a run of coordinates, and their momenta with them: neighbours exchange as they meet."""
+    """Sort a run of coordinates, and what moves with them: neighbours exchange as they meet."""
     for i in range(start + 1, start + length):
-        x, p = state[POSITION, i], state[MOMENTUM, i]
+        x, p, spring = state[POSITION, i], state[MOMENTUM, i], state[SPRING, i]
         j = i
         while j > start and direction * state[POSITION, j - 1] > direction * x:
             state[POSITION, j] = state[POSITION, j - 1]
             state[MOMENTUM, j] = state[MOMENTUM, j - 1]
+            state[SPRING, j] = state[SPRING, j - 1]
             j -= 1
         state[POSITION, j] = x
         state[MOMENTUM, j] = p
+        state[SPRING, j] = spring

@@ -14,6 +14,7 @@ from pymc_rollback.kernels.state import (
     PUSH,
     SLACK,
     SLOPE,
+    SPRING,
     WALL_ENERGY,
 )
 
@@ -66,10 +67,10 @@ def leapfrog(model, walls, system, state, step_size):
 
 @inlined
 def kick(state, system, time, wall_time):
-    """Add the forces of the model, but for the pull that the drift follows, and of the walls."""
+    """Add the forces of the model, but for those that the drift follows, and of the walls."""
     fixed = system.coordinates
     for i in range(fixed.shape[1]):
-        force = time * (state[SLOPE, i] + fixed[PULL, i])
+        force = time * (state[SLOPE, i] + fixed[PULL, i] + state[SPRING, i])
         state[MOMENTUM, i] += force - wall_time * state[PUSH, i]
 
 

@@ -19,7 +19,20 @@ from pymc_rollback.kernels.trajectory import ADDRESS, STATIC
 
 TRAJECTORY = types.FunctionType(STATIC)
 trajectory_at = function_at(TRAJECTORY)
-REPEATED = types.void(ADDRESS, *STATIC.args[:-3], ADDRESS, types.int64, MATRICES, MATRICES, MATRIX)
+REPEATED = types.void(
+    ADDRESS,
+    *STATIC.args[:-3],
+    *[types.float64] * 2,
+    ADDRESS,
+    types.int64,
+    MATRICES,
+    MATRICES,
+    MATRIX,
+)
+
+
+FINER = 4
+"""How many steps of a finer trajectory make a step of the others."""
 
 
 @cached
@@ -31,6 +44,8 @@ def repeat_trajectory(
     point,
     step_size,
     length,
+    jitter,
+    finer,
     rng_address,
     repeats,
     points,
@@ -45,6 +60,12 @@ def repeat_trajectory(
         Where the kernel of the trajectories is.
     model_address, walls_address, system, point, step_size, length, rng_address
         What it is called with; of the generator, where its bit generator is.
+    jitter
+        Share by which the step size of a trajectory is shortened at most, at random: a trajectory
+        of one fixed time could return to where it started, for ever.
+    finer
+        Share of the trajectories that have steps of a fraction of the size, at random, so that a
+        tail is left in which the usual steps are always refused.
     repeats
         Number of trajectories for each draw.
     points, lasts, outcomes
@@ -55,13 +76,15 @@ def repeat_trajectory(
     outcomes[:] = 0.0
     for k in range(points.shape[0]):
         for _ in range(repeats):
+            short = 1.0 - jitter * rng.random() if jitter > 0 else 1.0
+            parts = FINER if finer > 0 and rng.random() < finer else 1
             trajectory(
                 model_address,
                 walls_address,
                 system,
                 point,
-                step_size,
-                length,
+                short * step_size / parts,
+                length * parts,
                 rng,
                 lasts[k],
                 outcome,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_rollback.kernels.native import MATRIX, VECTOR
 
-POSITION, SLOPE, MOMENTUM, VELOCITY, PUSH = range(5)
+POSITION, SLOPE, MOMENTUM, VELOCITY, SPRING, PUSH = range(6)
 """Rows of a state. The answers of the model and of the walls fill rows from their beginnings.
 
 The first two, a position and what the model says about it, are a *point*: all that one trajectory
@@ -22,10 +22,13 @@ hands to the next, so that no position is evaluated twice.
 BEYOND = 3
 """Columns of a state besides the coordinates: what model and walls say besides their gradients."""
 
-LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK = -3, -3, -2, -1
-"""Columns after the coordinates: the first in the row SLOPE, the other three in the row PUSH."""
+LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK, CONTACTS = -3, -3, -2, -1, -1
+"""Columns after the coordinates: the first in the row SLOPE, the next three in the row PUSH.
 
-INVERSE_MASS, LOWER, UPPER, PULL, PLANAR = range(5)
+The last, in the row VELOCITY, counts the contacts with planes in a step.
+"""
+
+INVERSE_MASS, LOWER, UPPER, PULL, PLANAR, CENTRE, FREQUENCY = range(7)
 """Rows of what is fixed for each coordinate."""
 
 
@@ -41,10 +44,13 @@ class System(NamedTuple):
     coordinates
         For each coordinate, as rows: the diagonal of the inverse mass matrix; the bounds at which
         it is reflected while it drifts, infinite where there is none; a constant slope of the
-        potential that is followed exactly while it drifts, positive towards the lower bound; and
-        whether a plane concerns it.
-    bouncing
-        Which coordinates have a bound, and no plane.
+        potential that is followed exactly while it drifts, positive towards the lower bound;
+        whether a plane concerns it; and centre and frequency of a quadratic that is followed
+        exactly, with the frequency zero where motion is straight or falls.
+    bouncing, rotating
+        Which coordinates have a bound, and no plane; which have neither, and a frequency.
+    turning
+        Whether those that planes concern have a frequency, which is the same for all of them.
     planes
         Slacks ``A x + c`` of affine constraints: the columns of ``A``, then ``c``, as rows.
     turns
@@ -65,6 +71,8 @@ class System(NamedTuple):
     sharpness: NDArray
     coordinates: NDArray
     bouncing: NDArray
+    rotating: NDArray
+    turning: bool
     planes: NDArray
     turns: NDArray
     dense: NDArray
@@ -73,15 +81,16 @@ class System(NamedTuple):
     inner: int
 
 
+INDICES = types.int64[::1]
 SYSTEM = types.NamedTuple(
-    [VECTOR, VECTOR, MATRIX, types.int64[::1], *[MATRIX] * 5, types.int64], System
+    [VECTOR, VECTOR, MATRIX, INDICES, INDICES, types.boolean, *[MATRIX] * 5, types.int64], System
 )
 
 
 @njit
 def new_state(position):
     """A state at a position, with everything else to be filled in."""
-    state = np.zeros((5, position.size + BEYOND))
+    state = np.zeros((6, position.size + BEYOND))
     state[POSITION, : position.size] = position
     return state
 

@@ -30,6 +30,9 @@ class Outcome(NamedTuple):
         How often trajectories went out and came back.
     tree_depth
         How often a trajectory was doubled; zero for one of a given length.
+    contacts
+        How often trajectories were reflected at planes: affine constraints, and bounds of
+        coordinates that are correlated with others.
     """
 
     acceptance_rate: Annotated[float, MEAN]
@@ -41,6 +44,7 @@ class Outcome(NamedTuple):
     inside: Annotated[float, MEAN]
     rollbacks: Annotated[int, SUM]
     tree_depth: Annotated[int, GREATEST]
+    contacts: Annotated[int, SUM]
 
 
 TYPES = {name: kind.__origin__ for name, kind in Outcome.__annotations__.items()}
@@ -49,9 +53,8 @@ TYPES = {name: kind.__origin__ for name, kind in Outcome.__annotations__.items()
 COMBINE = tuple(kind.__metadata__[0] for kind in Outcome.__annotations__.values())
 """How each statistic combines, in the order of the list."""
 
-ACCEPTANCE_RATE, ACCEPTED, DIVERGING, ENERGY, ENERGY_ERROR, STEPS, INSIDE, ROLLBACKS, TREE_DEPTH = (
-    range(len(COMBINE))
-)
+ACCEPTANCE_RATE, ACCEPTED, DIVERGING, ENERGY, ENERGY_ERROR = range(5)
+STEPS, INSIDE, ROLLBACKS, TREE_DEPTH, WALL_CONTACTS = range(5, len(COMBINE))
 
 
 def as_outcome(row: list[float]) -> Outcome:

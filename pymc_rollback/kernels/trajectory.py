@@ -13,7 +13,18 @@ from pymc_rollback.kernels.cache import cached
 from pymc_rollback.kernels.leapfrog import evaluate_walls, find_energies, leapfrog
 from pymc_rollback.kernels.metric import draw_momentum, has_turned
 from pymc_rollback.kernels.native import MATRIX, VECTOR, borrowed, inlined, model_at, walls_at
-from pymc_rollback.kernels.state import BEYOND, MOMENTUM, POSITION, PUSH, SLACK, SYSTEM, new_state
+from pymc_rollback.kernels.rotation import find_spring
+from pymc_rollback.kernels.state import (
+    BEYOND,
+    CONTACTS,
+    MOMENTUM,
+    POSITION,
+    PUSH,
+    SLACK,
+    SYSTEM,
+    VELOCITY,
+    new_state,
+)
 from pymc_rollback.kernels.stats import (
     ACCEPTANCE_RATE,
     ACCEPTED,
@@ -25,6 +36,7 @@ from pymc_rollback.kernels.stats import (
     ROLLBACKS,
     STEPS,
     TREE_DEPTH,
+    WALL_CONTACTS,
 )
 
 MOST_ENERGY_ERROR = 1000.0
@@ -49,6 +61,7 @@ def _start(walls, system, point, rng):
     state = new_state(point[POSITION, : point.shape[1] - BEYOND])
     _keep(point, state)
     evaluate_walls(walls, system, state)
+    find_spring(state, system)
     draw_momentum(state, system, rng)
     return state
 
@@ -65,12 +78,14 @@ def _first_tally(state):
 def _advance(model, walls, system, state, step_size, reference, tally):
     """Move a state by one step, and count what happened; its dynamics and hard energy."""
     was_inside = state[PUSH, SLACK] > 0
+    state[VELOCITY, CONTACTS] = 0.0
     leapfrog(model, walls, system, state, step_size)
     is_inside = state[PUSH, SLACK] > 0
     energy, hard = find_energies(state, system)
     tally[INSIDE] += is_inside
     tally[ROLLBACKS] += is_inside and not was_inside
     tally[STEPS] += 1
+    tally[WALL_CONTACTS] += state[VELOCITY, CONTACTS]
     if np.isfinite(energy):
         tally[ACCEPTANCE_RATE] += min(1.0, np.exp(reference - energy))
     return energy, hard
@@ -103,6 +118,7 @@ def _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, depth):
     outcome[DIVERGING], outcome[TREE_DEPTH] = diverging, depth
     outcome[ENERGY], outcome[ENERGY_ERROR] = chosen, chosen - initial
     outcome[STEPS], outcome[ROLLBACKS] = tally[STEPS], tally[ROLLBACKS]
+    outcome[WALL_CONTACTS] = tally[WALL_CONTACTS]
     outcome[INSIDE] = tally[INSIDE] / (tally[STEPS] + 1)
 
 
@@ -112,9 +128,13 @@ def endpoint_trajectory(
 ):
     """The paper's sampler: ``n_steps`` leapfrog steps, then accept or reject the end point.
 
-    A trajectory has diverged where its energy is too far above both its ends, a verdict that does
+    By the hard energy, so that an end point outside the region is rejected; the acceptance rate
+    that is told, and that step sizes are tuned by, is that of the dynamics energy.
+
+    A trajectory is given up where its energy is too far above both its ends, a verdict that does
     not depend on which end is the start. One that rises twice as far above its start is given up
-    early: it has diverged, or its end point would be rejected.
+    early: it would be, or its end point would be rejected. It is told as diverged also where only
+    the end is so far above the start: that end is rejected in any case.
 
     Parameters
     ----------
@@ -143,10 +163,11 @@ def endpoint_trajectory(
         if not (highest - reference < 2 * MOST_ENERGY_ERROR) or not np.isfinite(energy):
             break
     _keep(state, last)
-    diverging = not (highest - max(reference, energy) < MOST_ENERGY_ERROR)
-    diverging = diverging or not np.isfinite(energy) or tally[STEPS] < n_steps
-    acceptance = 0.0 if diverging or np.isnan(chosen) else min(1.0, np.exp(initial - chosen))
-    moved = rng.random() < acceptance
+    given_up = not (highest - max(reference, energy) < MOST_ENERGY_ERROR)
+    given_up = given_up or not np.isfinite(energy) or tally[STEPS] < n_steps
+    diverging = given_up or not (energy - reference < MOST_ENERGY_ERROR)
+    acceptance = 0.0 if diverging else min(1.0, np.exp(reference - energy))
+    moved = rng.random() < np.exp(initial - chosen) and not given_up
     if moved:
         _keep(state, point)
     else:

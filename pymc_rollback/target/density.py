@@ -12,6 +12,7 @@ from functools import cached_property, reduce
 import numpy as np
 import pytensor.tensor as pt
 from pymc.logprob.transforms import Transform
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
 
@@ -59,9 +60,17 @@ class Density:
         What is done with each sampled variable, and what keeps trajectories inside constraints.
     start
         A point of the model, for the shapes of its values.
+    data
+        Data containers whose values are inputs of the log density: they come after the values of
+        other steps' variables. All others are constants in it.
     """
 
-    def __init__(self, plan: Plan, start: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        start: Mapping[str, np.ndarray],
+        data: Sequence[SharedVariable] = (),
+    ) -> None:
         self.plan = plan
         self.region = plan.region
         self.model = plan.region.model
@@ -70,14 +79,16 @@ class Density:
         first = (x.astype("float64") for x in self.region.evaluate(self._unfolded, start))
         self.blocks = lay_out(list(zip(plan.names, first, strict=True)))
         others = [rv for rv in self.model.free_RVs if rv.name not in plan.names]
-        self.other_blocks = lay_out(
-            [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
-        )
         self.size = sum(block.span.stop - block.span.start for block in self.blocks)
         # known sizes spare the graphs their slices
         self.coordinates = pt.tensor("coordinates", dtype="float64", shape=(self.size,))
-        others = sum(block.span.stop - block.span.start for block in self.other_blocks)
-        self.others = pt.tensor("others", dtype="float64", shape=(others,))
+        values = [(v.name, start[v.name]) for v in (self.model.rvs_to_values[rv] for rv in others)]
+        values += [(v.name, v.get_value()) for v in data]
+        self.given_blocks = lay_out(values)
+        self.other_blocks = self.given_blocks[: len(others)]
+        self.data = dict(zip(data, self.given_blocks[len(others) :], strict=True))
+        given = sum(block.span.stop - block.span.start for block in self.given_blocks)
+        self.others = pt.tensor("others", dtype="float64", shape=(given,))
         self.sharpness = pt.dvector("sharpness")
 
     @property
@@ -140,6 +151,7 @@ class Density:
     def log_density(self) -> TensorVariable:
         """Gradient of the log density without indicators, and then the log density itself."""
         [logp] = self.values_in_coordinates([self.space.smooth_logp])
+        logp = clone_replace(logp, {v: block.take(self.others) for v, block in self.data.items()})
         return self._answer(logp, [logp])
 
     def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:

@@ -1,7 +1,7 @@
 """The walls of a density in numbers: what of its region stays the same from draw to draw."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +80,12 @@ class Walls:
         for run, _ in self.ordered:
             found[run] = True
         return found
+
+    def with_planes_for_orders(self) -> "Walls":
+        """The same region with a plane between neighbours, which then exchange no places."""
+        rows = self.order_rows() / np.sqrt(2.0)
+        planes = np.c_[self.planes, np.c_[rows, np.zeros(len(rows))].T]
+        return replace(self, planes=np.ascontiguousarray(planes), runs=self.runs[:0], run_names=())
 
     def order_rows(self) -> np.ndarray:
         """Rows of ``A x > 0`` that say that runs of coordinates are in order."""

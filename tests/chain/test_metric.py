@@ -89,10 +89,12 @@ def test_estimates(draws):
     assert diagonal.covariance.size == diagonal.root.size == 0
     window = window_of(draws, dense=True)
     dense = estimate_metric(window, unit, WALLS, dense=True, early=False)
-    np.testing.assert_allclose(np.diag(dense.covariance), draws.var(0))
-    weight = len(draws) / (len(draws) + 3 + 5)
-    expected = weight * np.cov(draws.T, bias=True)
-    np.fill_diagonal(expected, draws.var(0))
+    covariance = np.cov(draws.T, bias=True)
+    np.testing.assert_allclose(dense.covariance, covariance, rtol=1e-10, atol=1e-12)
+    few = draws[:5]
+    dense = estimate_metric(window_of(few, dense=True), unit, WALLS, dense=True, early=False)
+    expected = 5 / (5 + 3 + 5) * np.cov(few.T, bias=True)
+    np.fill_diagonal(expected, few.var(0))
     np.testing.assert_allclose(dense.covariance, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -126,6 +128,53 @@ def test_bounds_of_correlated_coordinates_are_planes(draws):
         turned = momentum - 2 * (row @ velocity) * turn[-3:]
         assert turned @ metric.covariance @ turned == pytest.approx(momentum @ velocity)
         assert row @ metric.covariance @ turned == pytest.approx(-row @ velocity)
+
+
+def spread_of(matrix, truth):
+    """Greatest by smallest variance, in the directions in which the true covariance is round."""
+    values = np.linalg.eigvals(np.linalg.solve(truth, matrix)).real
+    return values.max() / values.min()
+
+
+def collinear(size=10, correlation=0.999):
+    return correlation * np.ones((size, size)) + (1 - correlation) * np.eye(size)
+
+
+WIDE = replace(WALLS, size=10, reflects=np.zeros(10, dtype=bool), planes=np.empty((11, 0)))
+
+
+def metric_of(draws, slopes):
+    window = window_of(draws, dense=True, slopes=slopes)
+    unit = make_metric(WIDE, np.ones(10))
+    return estimate_metric(window, unit, WIDE, dense=True, early=False).covariance
+
+
+def test_slopes_tell_the_covariance_of_normals_from_few_draws():
+    """Thirty draws of ten; the draws alone are off by ten and more. The slopes have no error."""
+    truth = collinear()
+    draws = np.random.default_rng(4).multivariate_normal(np.zeros(10), truth, 30)
+    slopes = draws @ np.linalg.inv(truth)
+    assert spread_of(metric_of(draws, slopes), truth) < 2
+    assert spread_of(np.cov(draws.T), truth) > 10
+    assert spread_of(metric_of(draws, np.zeros((30, 10))), truth) > 10
+
+
+def test_walls_that_confine_the_draws_are_seen():
+    """Normals that a box cuts to a tenth in half of the directions: the draws say so."""
+    rng = np.random.default_rng(5)
+    width = np.repeat([0.1, 1.0], 5)
+    draws = rng.normal(size=(2000, 10)) * width
+    found = np.diag(metric_of(draws, draws))
+    assert np.max(np.abs(np.log(found / width**2))) < 0.3
+
+
+def test_draws_in_a_plane_or_that_do_not_move_give_a_metric():
+    rng = np.random.default_rng(6)
+    flat = rng.normal(size=(40, 10))
+    flat[:, 1] = flat[:, 0]
+    for draws in (flat, np.ones((40, 10))):
+        for slopes in (draws, 1e8 * draws, np.zeros_like(draws)):
+            assert np.linalg.eigvalsh(metric_of(draws, slopes)).min() > 0
 
 
 def test_coordinates_that_exchange_places_are_correlated_with_no_other(draws):

@@ -1,6 +1,7 @@
 """What warm-up learns from draws that are given to it."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -9,7 +10,9 @@ import pytest
 from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_rollback as rb
-from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH
+from pymc_rollback.chain.choice import JITTER, QUARTER, QUARTER_TURN, Choice, find_choices
+from pymc_rollback.chain.race import FADING
+from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH, HOPELESS, LEAST_RACE
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator, as_model
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_points
@@ -35,9 +38,94 @@ def close_window(chain, positions):
         chain.learnt = chain.warmup.update(chain.learnt, x, x / SD**2, 0.8, 0.0, 7)
     assert chain.learnt.at_window_end
     nowhere = np.full(3, -np.inf), np.full(3, np.inf)
-    [dense] = chain.warmup.candidates(chain.learnt)
-    chain.learnt = chain.warmup.close_window(chain.learnt, nowhere, stay=True, dense=dense)
+    choice = chain.warmup.choices[0]
+    chain.learnt = chain.warmup.close_window(chain.learnt, nowhere, stay=True, choice=choice)
     return chain.learnt.metric.variances
+
+
+DOUBLED, TIMED, CURVED = (
+    Choice(),
+    Choice(time=QUARTER, jitter=JITTER),
+    Choice(False, QUARTER_TURN, True, JITTER),
+)
+GIVEN = Choice(time=3.0, jitter=JITTER)
+
+
+def dense(choice):
+    return choice._replace(dense=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "choices"),
+    [
+        ({}, [f(x) for x in (DOUBLED, TIMED, CURVED) for f in (Choice._make, dense)]),
+        ({"metric": "dense"}, [dense(x) for x in (DOUBLED, TIMED, CURVED)]),
+        ({"trajectory_time": 3.0, "metric": "diag"}, [GIVEN, GIVEN._replace(curved=True)]),
+        ({"n_steps": 5}, [DOUBLED, dense(DOUBLED)]),
+        ({"metric": np.ones(3)}, [DOUBLED]),
+        ({"metric": np.ones(3), "trajectory_time": 3.0}, [GIVEN]),
+    ],
+    ids=str,
+)
+def test_what_is_given_is_no_choice(options, choices):
+    assert list(fresh_chain(**options).warmup.choices) == choices
+
+
+def test_orders_may_be_planes():
+    chain = fresh_chain()
+    walls = replace(chain.walls, run_names=("x",))
+    choices = find_choices(chain.options, walls)
+    few = find_choices(chain.options, chain.walls)
+    assert [c for c in choices if not c.apart] == list(few)
+    assert [c._replace(apart=False) for c in choices if c.apart] == [c for c in few if c.time]
+
+
+def test_who_takes_part_in_a_race():
+    """Nobody after few draws, and then all but those that were far behind: these later again."""
+    chain = fresh_chain()
+    learnt = chain.learnt._replace(leads=(0.0, -HOPELESS - 0.1, -0.5, 0.0, 0.0, 0.0))
+    assert chain.warmup.candidates(learnt) == []
+    learnt = learnt._replace(window=learnt.window._replace(draws=LEAST_RACE))
+    assert chain.warmup.candidates(learnt) == [0, 2, 3, 4, 5]
+    later = learnt._replace(leads=tuple(FADING * lead for lead in learnt.leads))
+    assert chain.warmup.candidates(later) == [0, 1, 2, 3, 4, 5]
+
+
+def test_numbers_of_steps_of_a_fixed_time():
+    chain = fresh_chain()
+    assert chain.warmup.numbers_of_steps(chain.learnt) == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+    chain = fresh_chain(trajectory_time=1.5, step_size=0.4)
+    learnt = chain.learnt._replace(choice=GIVEN._replace(time=1.5))
+    assert chain.warmup.numbers_of_steps(learnt) == [4]
+    assert fresh_chain(n_steps=3, trajectory_time=1.5).warmup.numbers_of_steps(learnt) == [3]
+
+
+def test_when_a_number_of_steps_is_enough():
+    """On average nine tenths of the wanted rate, and few starts from which nothing is accepted."""
+    rules = fresh_chain(target_accept=0.8).warmup
+    assert rules.is_enough([0.73] * 32, 32) and not rules.is_enough([0.71] * 32, 32)
+    assert rules.is_enough([1.0] * 30 + [0.0] * 2, 32)
+    assert not rules.is_enough([1.0] * 29 + [0.0] * 3, 32)
+    assert rules.is_enough([0.5], 32) and not rules.is_enough([0.0] * 10, 32)
+    assert rules.finer([0.95] * 32) == 0 and rules.finer([0.8] * 32) > 0
+
+
+def test_a_given_time_is_kept_without_a_race():
+    """Tuning may stop before there are draws enough for one."""
+    chain = fresh_chain(trajectory_time=1.5)
+    chain.learnt = chain.learnt._replace(step=chain.learnt.step.first(0.4))
+    chain.finish()
+    assert (chain.learnt.time, chain.learnt.steps) == (1.5, 4)
+
+
+def test_the_verdict_in_words():
+    chain = fresh_chain()
+    assert chain.warmup.verdict(chain.learnt) is None
+    behind = (np.log(0.1), -1.0, -0.2, -0.3, -2.0, 0.0)
+    learnt = chain.learnt._replace(choice=dense(CURVED), behind=behind, steps=2)
+    text = chain.warmup.verdict(learnt)
+    assert "along the curvature in a dense metric, for a time of 1.7 in 2 steps" in text
+    assert "10 times" in text and "on straight lines in a diagonal metric, doubled" in text
 
 
 @pytest.fixture
@@ -76,9 +164,9 @@ def test_a_chain_that_never_moved_shrinks_its_metric():
 @pytest.mark.parametrize(("most", "early"), [(10, EARLY_TREEDEPTH), (3, 3)])
 def test_early_trajectories_are_short(most, early):
     chain = fresh_chain(max_treedepth=most)
-    assert chain._length(tune=True) == early
+    assert chain.length(tune=True)[1] == early
     chain.learnt = chain.learnt._replace(window_end=2 * EARLY)
-    assert chain._length(tune=True) == chain._length(tune=False) == most
+    assert chain.length(tune=True)[1] == chain.length(tune=False)[1] == most
 
 
 def test_what_was_learnt_is_not_changed_in_place(creeping):
@@ -114,8 +202,10 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
     box = System(
         others=np.empty(0),
         sharpness=np.empty(0),
-        coordinates=np.array([[1.0], [lower], [upper], [0.0], [0.0]]),
+        coordinates=np.array([[1.0], [lower], [upper], *np.zeros((4, 1))]),
         bouncing=np.zeros(1, int),
+        rotating=np.empty(0, int),
+        turning=False,
         planes=np.empty((2, 0)),
         turns=nothing,
         dense=nothing,
@@ -134,6 +224,8 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         point,
         1e-15,
         3,
+        0.0,
+        0.0,
         address_of_generator(rng),
         1,
         points,

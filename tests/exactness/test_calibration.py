@@ -4,7 +4,8 @@ The parameters are drawn from the prior and the data given the parameters, so th
 itself a draw from the posterior. A chain is run from it, a random share of its length forward and
 the rest (as the sampler is reversible) backward: the truth and the other draws of the chain are
 then exchangeable, and the rank of the truth is exactly uniform, without any burn-in (Gandy and
-Scott, 2020, "Unit testing for MCMC and other Monte Carlo methods"). The data are a variable that
+Scott, 2020, "Unit testing for MCMC and other Monte Carlo methods"), where ties, of a chain that
+stays where it is, are broken at random. The data are a variable that
 no step samples, so that the model is compiled once.
 
 A chi-square test compares the ranks with the uniform distribution. A right sampler fails a case
@@ -126,7 +127,8 @@ def ranks(target, model, step):
         columns = zip(row, *others, strict=True)
         draws = {name: np.stack(x) for name, x in zip(chains.names, columns, strict=True)}
         values = np.array([view(draws) for view in target.views.values()])
-        found.append(np.sum(values[:, 1:] < values[:, :1], axis=1))
+        below, ties = (np.sum(f(values[:, 1:], values[:, :1]), axis=1) for f in (np.less, np.equal))
+        found.append(below + rng.integers(ties + 1))
     return np.array(found)
 
 

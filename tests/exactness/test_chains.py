@@ -2,7 +2,8 @@
 
 import pytest
 
-from pymc_rollback.chain import chain
+from pymc_rollback.chain import trajectories, warmup
+from pymc_rollback.chain.choice import Choice
 from trust import chains
 from trust.breaks import BREAKS, broken_kernels
 
@@ -22,9 +23,20 @@ def test_long_chains_are_right(name):
     assert farthest(name) < chains.threshold()
 
 
+@pytest.fixture
+def doubled(monkeypatch):
+    """Chains whose race has one entry: trajectories that double, along lines."""
+    monkeypatch.setattr(warmup, "find_choices", lambda *given: (Choice(),))
+
+
 @pytest.mark.slow
-def test_control_without_seams_in_subtrees_they_are_not(monkeypatch):
+def test_long_chains_that_double_are_right(doubled):
+    assert farthest("half normals") < chains.threshold()
+
+
+@pytest.mark.slow
+def test_control_without_seams_in_subtrees_they_are_not(monkeypatch, doubled):
     seams = next(b for b in BREAKS if b.name == "seams at the top only")
     kernels = broken_kernels(seams.module, seams.right, seams.wrong)
-    monkeypatch.setattr(chain, "doubling_trajectory", kernels.trajectory.doubling_trajectory)
+    monkeypatch.setattr(trajectories, "doubling_trajectory", kernels.trajectory.doubling_trajectory)
     assert farthest("half normals") > 1.5 * chains.threshold()

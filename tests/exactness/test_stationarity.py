@@ -15,6 +15,8 @@ from harness import STEPS, Chains, automatic_step, static_step
 from scipy import stats
 from targets import TARGETS, crescent, prepared
 
+from pymc_rollback.chain import warmup
+from pymc_rollback.chain.choice import JITTER, QUARTER_TURN, Choice
 from pymc_rollback.target import density, walls
 
 ERROR_RATE = 1e-4
@@ -71,6 +73,48 @@ def test_exact_draws_between_bounds_of_correlated_coordinates_stay_exact():
     assert p > ERROR_RATE
 
 
+TIMED = {"strip": "dense", "disk": "diag", "ordered": "diag", "bounds": "diag"}
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+@pytest.mark.parametrize("name", TIMED)
+def test_exact_draws_stay_exact_over_a_fixed_time(name):
+    """Its jitter is drawn anew for each trajectory, whatever the state."""
+    options = {"trajectory_time": 1.6, "metric": TIMED[name]}
+    p, _ = p_value(TARGETS[name], *automatic_step(TARGETS[name], **options), n=10_000)
+    assert p > ERROR_RATE
+
+
+def between_planes(monkeypatch, **options):
+    """A step in which elements in order keep their places, in a metric that tells them apart."""
+    choice = Choice(True, QUARTER_TURN, True, JITTER, apart=True)
+    monkeypatch.setattr(warmup, "find_choices", lambda *given: (choice,))
+    model, step = automatic_step(TARGETS["ordered"], **options)
+    assert step.chain.learnt.metric.planes.shape[1] == 2
+    return model, step
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_exact_draws_in_order_stay_exact_between_planes(monkeypatch):
+    p, stepped = p_value(TARGETS["ordered"], *between_planes(monkeypatch), n=10_000)
+    assert p > ERROR_RATE
+    assert np.all(np.diff(stepped["x"]) > 0)
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_control_in_order_between_misplaced_planes_they_do_not(monkeypatch):
+    model, step = between_planes(monkeypatch)
+    learnt = step.chain.learnt
+    planes = learnt.metric.planes.copy()
+    planes[-1] -= 0.1
+    step.chain.learnt = learnt._replace(metric=learnt.metric._replace(planes=planes))
+    p, _ = p_value(TARGETS["ordered"], model, step, n=4000)
+    assert p < CONTROL_RATE
+
+
 @pytest.mark.slow
 @pytest.mark.newest
 def test_control_between_misplaced_bounds_they_do_not():
@@ -78,7 +122,7 @@ def test_control_between_misplaced_bounds_they_do_not():
     model, step = automatic_step(TARGETS["strip"], metric="dense")
     learnt = step.chain.learnt
     planes = learnt.metric.planes.copy()
-    planes[-1] -= 0.05
+    planes[-1] -= 0.1
     step.chain.learnt = learnt._replace(metric=learnt.metric._replace(planes=planes))
     p, _ = p_value(TARGETS["strip"], model, step, n=4000)
     assert p < CONTROL_RATE

@@ -149,8 +149,10 @@ def test_each_coordinate_moves_in_its_own_way():
     system = System(
         others=np.empty(0),
         sharpness=np.empty(0),
-        coordinates=np.array([inverse_mass, lower, upper, pull, planar]),
+        coordinates=np.array([inverse_mass, lower, upper, pull, planar, *np.zeros((2, 7))]),
         bouncing=np.array([4]),
+        rotating=np.empty(0, int),
+        turning=False,
         planes=np.ascontiguousarray(np.vstack([rows.T, OFFSETS])),
         turns=np.ascontiguousarray(np.c_[moved, gram, rows] / own),
         dense=nothing,

@@ -125,8 +125,10 @@ def system(size=2, sharpness=5.0, inner=1, inverse_mass=(1.0, 2.0), others=()):
     return System(
         others=np.array(others, float),
         sharpness=np.array([sharpness]),
-        coordinates=np.array([masses, -infinite, infinite, np.zeros(size), np.zeros(size)]),
+        coordinates=np.array([masses, -infinite, infinite, *np.zeros((4, size))]),
         bouncing=np.empty(0, int),
+        rotating=np.empty(0, int),
+        turning=False,
         planes=np.empty((size + 1, 0)),
         turns=nothing,
         dense=nothing,

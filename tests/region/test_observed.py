@@ -317,7 +317,7 @@ def test_draws_of_missing_values():
     with pm.Model():
         truncated(0.5, 2.0, [1.0, np.nan])
         trace = pm.sample(
-            2000,
+            3000,
             tune=300,
             chains=1,
             step=rb.RollbackHMC(),

@@ -29,7 +29,7 @@ def splits(monkeypatch):
     for name, module in list(sys.modules.items()):
         if name.startswith("pymc_rollback.region.") and hasattr(module, "split_indicators"):
             monkeypatch.setattr(module, "split_indicators", counted)
-    monkeypatch.setattr(rb.RollbackHMC, "_functions", lambda step: None)
+    monkeypatch.setattr(rb.RollbackHMC, "compiled", lambda step: None)
     monkeypatch.setattr(Chain, "compile_kernels", lambda chain: None)
     return seen
 

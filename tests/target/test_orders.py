@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from harness import Chains
 from pymc.distributions.transforms import ordered
@@ -27,6 +28,46 @@ def test_equal_bounds_exchange():
     model = uniform()
     assert rb.describe(model).variables[0].action == "sort"
     assert rb.RollbackHMC(model=model).walls.runs.tolist() == [[0.0, 2.0, 1.0]]
+
+
+def test_an_order_as_planes():
+    """Two rows of three elements: a plane between neighbours, with a normal of length one."""
+    with pm.Model() as model:
+        pm.Normal("x", shape=(2, 3), transform=ordered, initval=[[-1.0, 0.0, 1.0]] * 2)
+        rb.constrain("sum", pm.Normal("y") > 0)
+    found = rb.RollbackHMC(model=model).walls
+    apart = found.with_planes_for_orders()
+    assert apart.runs.size == 0 and not apart.exchanges.any() and len(apart.run_names) == 0
+    np.testing.assert_allclose(np.linalg.norm(apart.planes[:-1], axis=0), 1.0)
+    x = np.arange(7.0)
+    slacks = x @ apart.planes[:-1] + apart.planes[-1]
+    np.testing.assert_allclose(np.sort(slacks)[:4], np.sqrt(0.5))
+    assert apart.planes.shape[1] == found.planes.shape[1] + 4
+
+
+@pytest.mark.slow
+def test_components_that_stay_apart_need_few_gradients():
+    """Means of a mixture, far from each other: with one mass a draw took over a hundred."""
+    rng = np.random.default_rng(1)
+    y = np.concatenate([rng.normal(-2, 0.5, 150), rng.normal(2, 1.0, 100)])
+    with pm.Model():
+        mu = pm.Normal("mu", 0, 10, shape=2, transform=ordered, initval=[-1.0, 1.0])
+        sd = pm.HalfNormal("sd", 2, shape=2)
+        share = pm.Beta("share", 2, 2)
+        pm.NormalMixture("y", pt.stack([share, 1 - share]), mu, sd, observed=y)
+        trace = pm.sample(
+            500,
+            tune=1000,
+            chains=1,
+            step=rb.RollbackHMC(),
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    assert trace["sample_stats"]["n_steps"].values.mean() < 10
+    found = trace["posterior"]["mu"].values[0]
+    np.testing.assert_allclose(found.mean(axis=0), [-2, 2], atol=0.3)
+    assert np.all(found[:, 1] > found[:, 0])
 
 
 @pytest.mark.parametrize("bounds", [UNEVEN, (0.0, UNEVEN[1]), (UNEVEN[0], 3.0)])
@@ -90,8 +131,9 @@ def test_one_pull_for_a_run():
     """Ordered exponentials press each element with another slope against zero."""
     with pm.Model() as model:
         pm.Exponential("x", [1.0, 5.0, 9.0], transform=ordered, initval=[0.1, 0.2, 0.3])
-    step, point = rb.RollbackHMC(model=model, rng=1), model.initial_point()
+    step = rb.RollbackHMC(model=model, rng=1, metric=np.full(3, 0.1))
+    point = model.initial_point()
     for _ in range(200):
         point, _ = step.step(point)
-    pull = step.chain.learnt.pull
+    pull = step.chain.learnt.flow.pull
     assert pull[0] > 1 and np.ptp(pull) == 0

@@ -1,0 +1,96 @@
+"""Draws, and what surrounds the coordinates while they are made."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_rollback.chain.choice import Choice
+from pymc_rollback.kernels.state import Point, System, read_point
+from pymc_rollback.kernels.stats import Outcome, as_outcome
+
+
+class Given(NamedTuple):
+    """What surrounds the coordinates in a step.
+
+    Attributes
+    ----------
+    others
+        Values of the other variables.
+    lower, upper
+        Bounds of all coordinates.
+    reflecting
+        Lower and upper bounds at which coordinates are reflected; infinite for all others.
+    bounded
+        Which of those coordinates have a finite bound.
+    """
+
+    others: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    reflecting: tuple[np.ndarray, np.ndarray]
+    bounded: np.ndarray
+
+
+class Draw(NamedTuple):
+    """A draw, and how it came about.
+
+    Attributes
+    ----------
+    point, last
+        The draw, and where a trajectory that diverged did so, as the kernels have them.
+    outcome
+        What happened along the trajectory.
+    gradients
+        Evaluations of the model since the draw before, whatever they were made for.
+    step_size, choice, system
+        What the trajectory was run with.
+    """
+
+    point: np.ndarray
+    last: np.ndarray
+    outcome: Outcome
+    gradients: int
+    step_size: float
+    choice: Choice
+    system: System
+
+    @property
+    def here(self) -> Point:
+        """The draw: its position, and the log density and its gradient there."""
+        return read_point(self.point)
+
+    @property
+    def diverged_at(self) -> Point:
+        """The point at which the trajectory diverged, if it did."""
+        return read_point(self.last)
+
+
+class Batch(NamedTuple):
+    """Draws that were made in one call, one after the other, as arrays of as many rows.
+
+    Attributes
+    ----------
+    points, lasts
+        The draws, and where trajectories that diverged did so, as the kernels have them.
+    outcomes
+        What happened along the trajectories: columns as the fields of :class:`Outcome`.
+    gradients
+        Evaluations of the model since the draw before, whatever they were made for.
+    step_size, choice, system
+        What the trajectories were run with.
+    """
+
+    points: np.ndarray
+    lasts: np.ndarray
+    outcomes: np.ndarray
+    gradients: np.ndarray
+    step_size: float
+    choice: Choice
+    system: System
+
+    @property
+    def draws(self) -> list[Draw]:
+        """The draws, one by one."""
+        outcomes = map(as_outcome, self.outcomes.tolist())
+        rows = zip(self.points, self.lasts, outcomes, self.gradients.tolist(), strict=True)
+        return [Draw(*row, self.step_size, self.choice, self.system) for row in rows]
