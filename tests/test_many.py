@@ -1,0 +1,140 @@
+"""``rb.sample_many``: many fits of one model, compiled once."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.exceptions import SamplingError
+
+import pymc_rollback as rb
+from pymc_rollback import runner
+from pymc_rollback import step as step_module
+from pymc_rollback.graph.compat import datasets
+
+pytestmark = pytest.mark.filterwarnings("ignore:The kernels call back into Python:UserWarning")
+
+GIVEN = {"step_size": 0.05, "n_steps": 5, "metric": np.ones(2), "tune": 0}
+"""Nothing is tuned, so that draws can be compared one by one."""
+
+FITS = [{"y": [1.0, 1.1]}, {"y": [3.0, 3.2], "which": [1, 1]}, {"y": [2.0, 5.0]}]
+
+
+def build():
+    """Two positive means, one for each element of the data."""
+    with pm.Model(coords={"row": [10, 20]}) as model:
+        y = pm.Data("y", [0.5, 0.7], dims="row")
+        which = pm.Data("which", [0, 1])
+        pm.Data("unused", 1.0)
+        x = pm.HalfNormal("x", 10.0, shape=2)
+        rb.constrain("sum", x.sum() < 50)
+        mean = pm.Deterministic("mean", x[which], dims="row")
+        pm.Normal("seen", mean, 0.2, observed=y, dims="row")
+    return model
+
+
+def fit(model, fits=FITS, draws=40, **options):
+    defaults = {"random_seed": 3, "progressbar": False, "tune": 100, "chains": 2}
+    return rb.sample_many(model, fits, draws, **(defaults | options))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with pytest.MonkeyPatch.context() as patch:
+        interpreted = {"mode": "FAST_COMPILE"}
+        compile_density = step_module.compile_density
+        patch.setattr(step_module, "compile_density", lambda d, k: compile_density(d, interpreted))
+        model = build()
+        return model, fit(model, draws=150)
+
+
+def test_dimensions(fitted):
+    _, tree = fitted
+    groups = datasets(tree)
+    assert groups["posterior"]["mean"].dims == ("replicate", "chain", "draw", "row")
+    assert groups["posterior"]["x"].shape == (3, 2, 150, 2)
+    assert groups["posterior"]["row"].values.tolist() == [10, 20]
+    assert groups["posterior"]["replicate"].values.tolist() == [0, 1, 2]
+    assert groups["sample_stats"]["diverging"].shape == (3, 2, 150)
+    assert groups["observed_data"]["seen"].dims == ("replicate", "row")
+    assert groups["observed_data"]["seen"].values.tolist() == [f["y"] for f in FITS]
+    assert groups["constant_data"]["which"].values.tolist() == [[0, 1], [1, 1], [0, 1]]
+    assert groups["constant_data"]["unused"].dims == ()
+
+
+def test_each_fit_is_to_its_own_data(fitted):
+    """Means of 300 draws are within 0.2 of the data, whose own error is 0.2."""
+    model, tree = fitted
+    found = datasets(tree)["posterior"]["mean"].mean(["chain", "draw"]).values
+    np.testing.assert_allclose(found, [[1.0, 1.1], [3.1, 3.1], [2.0, 5.0]], atol=0.2)
+    assert model["y"].get_value().tolist() == [0.5, 0.7]
+
+
+def test_the_first_fit_is_that_of_sample():
+    """Whose chains have the same generators."""
+    model = build()
+    several = fit(model, **GIVEN)
+    with model:
+        pm.set_data(FITS[0])
+    alone = rb.sample(40, chains=2, model=model, random_seed=3, progressbar=False, **GIVEN)
+    for group, name in (("posterior", "x"), ("sample_stats", "lp"), ("sample_stats", "energy")):
+        first = datasets(several)[group][name].values[0]
+        np.testing.assert_allclose(first, datasets(alone)[group][name].values, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_fits_do_not_depend_on_cores():
+    model = build()
+    one, two = (datasets(fit(model, cores=cores, **GIVEN)) for cores in (1, 2))
+    assert np.array_equal(one["posterior"]["x"], two["posterior"]["x"])
+
+
+def test_a_function_makes_the_data():
+    made = fit(build(), lambda k: {"y": [k + 1.0, 2.0]}, replicates=2, draws=5, **GIVEN)
+    assert datasets(made)["observed_data"]["seen"].values.tolist() == [[1.0, 2.0], [2.0, 2.0]]
+
+
+def test_a_fit_that_fails_is_left_out(monkeypatch):
+    draw = runner.Runner._draw
+
+    def fail(self, count):
+        if self.data["y"][0] == 3.0:
+            raise SamplingError("the culprit")
+        draw(self, count)
+
+    monkeypatch.setattr(runner.Runner, "_draw", fail)
+    with pytest.warns(UserWarning, match="Fit 1 failed, and is left out: the culprit"):
+        tree = fit(build(), draws=5, **GIVEN)
+    assert datasets(tree)["posterior"]["replicate"].values.tolist() == [0, 2]
+    with pytest.raises(SamplingError, match="the culprit"):
+        fit(build(), FITS[1:2], draws=5, **GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("fits", "options", "message"),
+    [
+        ([], {}, "must be a list with a dict for each fit"),
+        ({"y": [1.0, 2.0]}, {}, "must be a list with a dict for each fit"),
+        ([{"y": [1.0]}], {}, r"'y' of the shape \(1,\), and the container has the shape \(2,\)"),
+        ([{"z": 1}], {}, r"datasets\[0\] names 'z', but the data containers .* are y, which"),
+        ([{"y": ["a", "b"]}], {}, "'y' of the type <U1"),
+        ([{"which": [0.5, 1.0]}], {}, "'which' of the type float64"),
+        ([3], {}, r"datasets\[0\]=3 must be a dict"),
+        (lambda k: {}, {}, "replicates is left out"),
+        (lambda k: {}, {"replicates": 0}, "replicates=0"),
+        (FITS, {"replicates": 3}, "which has 3. Leave it out"),
+        (FITS, {"chains": 0}, "chains=0"),
+        (FITS, {"tune": "auto"}, "tune='auto' must be a whole number"),
+        (FITS, {"rng": 1}, "random_seed"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_compiled(fits, options, message, monkeypatch):
+    monkeypatch.setattr(step_module, "compile_density", None)
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit(build(), fits, **options)
+
+
+def test_data_in_a_wall_are_refused():
+    with pm.Model() as model:
+        most = pm.Data("most", 2.0)
+        pm.Uniform("x", 0, most)
+    with pytest.raises(ValueError, match="The data in most are in bounds"):
+        fit(model, [{"most": 3.0}])
