@@ -58,13 +58,15 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
     """Time of a leapfrog step over that of the log density and the walls, with gradients."""
     with model:
         step = rb.RollbackHMC(sharpness=mu, step_size=step_size, n_steps=1, exact=False)
-    functions = step._functions()
+    functions = step.compiled()
     infinite, nothing = np.full(size, np.inf), np.empty((0, 0))
     system = System(
         others=np.empty(0),
         sharpness=np.full(2 * size, mu),
-        coordinates=np.array([np.ones(size), -infinite, infinite, np.zeros(size), np.zeros(size)]),
+        coordinates=np.array([np.ones(size), -infinite, infinite, *np.zeros((4, size))]),
         bouncing=np.empty(0, int),
+        rotating=np.empty(0, int),
+        turning=False,
         planes=np.empty((size + 1, 0)),
         turns=nothing,
         dense=nothing,

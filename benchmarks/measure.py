@@ -102,6 +102,10 @@ def per_gradient(row):
     return smallest(row) / row["gradients"] if row["gradients"] else None
 
 
+def usable(row):
+    return row["verdict"] == "right"
+
+
 def verdict(row):
     """Whether the answer is right, wrong, or not to be had from so few effective draws."""
     if smallest(row) < MIXED:

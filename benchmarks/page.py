@@ -1,9 +1,9 @@
 """The page of the benchmarks, from the results."""
 
-from benchmarks.measure import FALSE_ALARMS, MIXED, per_gradient, per_second, smallest
+from benchmarks.measure import FALSE_ALARMS, MIXED, per_gradient, per_second, smallest, usable
 from benchmarks.rows import Row
-from benchmarks.samplers import OURS
-from benchmarks.targets import targets
+from benchmarks.samplers import METRICS, OURS
+from benchmarks.targets import measured, over_metrics, targets
 
 LOSS = 2.0
 """How many times faster a peer must be to be named."""
@@ -32,8 +32,9 @@ How to read the tables:
   error says nothing.
 
 NUTS and nutpie run under transforms: PyMC's for bounds and orders, and for joint constraints a
-change of variables made by hand, where there is one. "NUTS over −inf" and Metropolis meet the
-constraint as a Potential. hopsy and tmg-hmc sample normal densities only, and are given them.
+change of variables made by hand, where there is one. nutpie has a diagonal metric, or a low-rank
+one. "NUTS over −inf" and Metropolis meet the constraint as a Potential. hopsy and tmg-hmc sample
+normal densities only, and are given them.
 
 ![Effective draws per second over the best peer's](benchmarks.png)
 """
@@ -45,7 +46,7 @@ HEAD = (*HEAD, "divergences", "error", "verdict")
 def write_page(content: dict) -> str:
     """Markdown of all results."""
     works = content["works"]
-    parts = [TOP.format(setups=setups(content)), losses(works), changes(works)]
+    parts = [TOP.format(setups=setups(content)), losses(works), metrics(works), changes(works)]
     for group in dict.fromkeys(work["group"] for work in works.values()):
         parts.append(f"## {group.capitalize()}")
         for name, work in works.items():
@@ -64,10 +65,6 @@ def setups(content):
     if len(found) == 1:
         return f"Run on {next(iter(found))}."
     return "\n".join(f"- {', '.join(names)}: run on {setup}." for setup, names in found.items())
-
-
-def usable(row):
-    return row["verdict"] == "right"
 
 
 def best_peer(work):
@@ -96,6 +93,27 @@ def losses(works):
     text = f"## Where a peer is more than {LOSS:g} times faster, in ESS per second\n\n"
     text += "\n".join(lines) if lines else "Nowhere."
     return text + (f"\n\nOn {wins} of the works no peer is right." if wins else "")
+
+
+def metrics(works):
+    """Our effective draws per gradient beside those of nutpie's metrics."""
+    lines = []
+    for name, ratio in over_metrics(works).items():
+        rows = (measured(works, name, sampler) for sampler in (OURS, *METRICS))
+        each = ("" if row is None else per_thousand(row) for row in rows)
+        lines.append((name, *each, f"{ratio:.2f}"))
+    if not lines:
+        return ""
+    text = (
+        "## Against nutpie, per gradient\n\nEffective draws per 1000 gradients, and the ratio of "
+        "ours to the better of nutpie's metrics. In brackets: not right, and not compared with."
+    )
+    return f"{text}\n\n{table(('work', OURS, *METRICS, 'ratio'), lines)}"
+
+
+def per_thousand(row):
+    text = number(1000 * per_gradient(row))
+    return text if usable(row) else f"({text})"
 
 
 def changes(works):

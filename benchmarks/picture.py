@@ -6,14 +6,15 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from benchmarks.measure import per_second
-from benchmarks.page import best_peer, usable
+from benchmarks.measure import per_second, usable
+from benchmarks.page import best_peer
 from benchmarks.samplers import OURS
 
 STYLES = {
     OURS: ("o", "#0072B2"),
     "paper's settings": ("v", "#56B4E9"),
     "nutpie": ("s", "#E69F00"),
+    "nutpie, low rank": ("d", "#F0E442"),
     "NUTS": ("D", "#D55E00"),
     "NUTS over −inf": ("X", "#999999"),
     "Metropolis": ("^", "#000000"),

@@ -1,13 +1,33 @@
 """Known answers: by integration, or by exact methods that share no code with the sampler."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 from numba import njit
-from scipy import stats
+from scipy import integrate, stats
 
 from benchmarks.measure import Known
 
 BATCHES = 20
 """Of a chain, for the errors of simulated answers."""
+STORE = Path(__file__).parent / "data" / "long.json"
+"""Moments of long runs, by name of the work: `python -m benchmarks.long` makes them."""
+LONG = "a long run of nutpie"
+"""The source of what is stored."""
+
+
+def stored(name):
+    """The known answer of a work, from the store: a function of ``quick``, as a work has it.
+
+    Not a number where there is none yet, so that no sampler is called right.
+    """
+
+    def known(quick):
+        kept = json.loads(STORE.read_text()).get(name, {"mean": np.nan, "square": np.nan})
+        return Known(**{part: np.array(x) for part, x in kept.items()})
+
+    return known
 
 
 def of_laws(laws) -> Known:
@@ -38,6 +58,49 @@ def gauss_legendre(n, lower, upper):
     """Nodes and weights of an interval."""
     x, weight = np.polynomial.legendre.leggauss(n)
     return lower + (upper - lower) * (x + 1) / 2, weight * (upper - lower) / 2
+
+
+def log_grid(n, lower, upper):
+    """Nodes and weights of a positive number, evenly spaced in its logarithm."""
+    x = np.geomspace(lower, upper, n)
+    return x, x * np.log(upper / lower) / (n - 1)
+
+
+def product(*axes):
+    """Points and weights of a grid: of one-dimensional nodes and weights, a pair for each axis."""
+    nodes, weights = zip(*axes, strict=True)
+    points = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return points, np.prod(np.meshgrid(*weights, indexing="ij"), axis=0).ravel()
+
+
+def of_log(values, log_density, weights) -> Known:
+    """As ``of_grid``, of a log density at its points."""
+    return of_grid(values, np.exp(log_density - np.max(log_density)) * weights)
+
+
+def given(X, y, noise, prior):
+    """Of ``y = X b + noise`` with a normal ``b`` about zero: log evidence, mean and variances of b.
+
+    ``noise`` are the standard deviations of the observations, ``prior`` is b's covariance.
+    """
+    A, z = X / noise[:, None], y / noise
+    precision = A.T @ A + np.linalg.inv(prior)
+    covariance = np.linalg.inv(precision)
+    mean = covariance @ (A.T @ z)
+    determinants = np.linalg.slogdet(precision)[1] + np.linalg.slogdet(prior)[1]
+    log_evidence = -np.sum(np.log(noise)) - (z @ z - mean @ precision @ mean + determinants) / 2
+    return log_evidence, mean, np.diag(covariance)
+
+
+def mixed(found, log_weights, others) -> Known:
+    """Moments of a normal given other parameters (see ``given``), and of those, over a grid."""
+    evidence, mean, variance = (np.array(part) for part in zip(*found, strict=True))
+    log = evidence + log_weights
+    share = np.exp(log - log.max())
+    share /= share.sum()
+    x = np.column_stack([mean, others])
+    square = np.column_stack([mean**2 + variance, others**2])
+    return Known(share @ x, share @ square)
 
 
 @njit(cache=True)
@@ -147,6 +210,29 @@ def order_statistics(n) -> Known:
         np.exp(stats.norm.logpdf(x) + stats.beta(k, n + 1 - k).logpdf(stats.norm.cdf(x))) * weight
     )
     return Known(density @ x, density @ x**2)
+
+
+def in_order(x, log_densities) -> Known:
+    """Of numbers that are independent but for their order, by their log densities on a grid.
+
+    What is below the k-th, integrated over, is a function of it: F_k = ∫ f_{k-1} F_{k-1} up to x_k.
+    So is what is above.
+    """
+    density = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
+    below = passed_on(x, density)
+    above = passed_on(-x[::-1], density[::-1, ::-1])[::-1, ::-1]
+    share = density * below * above
+    share /= share.sum(axis=1, keepdims=True)
+    return Known(share @ x, share @ x**2)
+
+
+def passed_on(x, density):
+    """Integrals up to x of each density times the integral before; the first one is 1."""
+    found = np.ones_like(density)
+    for k in range(1, len(density)):
+        found[k] = integrate.cumulative_trapezoid(density[k - 1] * found[k - 1], x, initial=0)
+        found[k] /= found[k, -1]
+    return found
 
 
 @njit(cache=True)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from benchmarks.work import Work
 
 HOPSY = Path(os.environ.get("HOPSY_VENV", ".venv-hopsy")) / "bin" / "python"
 OURS = "rollback"
+METRICS = ("nutpie", "nutpie, low rank")
+"""nutpie's two: a diagonal one, and its low-rank one."""
 SEED = 1
 PATIENCE = 15.0
 """Seconds that a slow peer may sample, at the pace of its first draws."""
@@ -145,7 +148,7 @@ def run_metropolis(work, size):
     return sample(work.build, thinned, more, pm.Metropolis)
 
 
-def run_nutpie(work, size):
+def run_nutpie(work, size, **settings):
     import nutpie
 
     model = work.for_transforms()()
@@ -153,7 +156,7 @@ def run_nutpie(work, size):
         warnings.simplefilter("ignore")
         start = time.perf_counter()
         compiled = nutpie.compile_pymc_model(model)
-        options = {"cores": 1, "seed": SEED, "progress_bar": False}
+        options = {"cores": 1, "seed": SEED, "progress_bar": False, **settings}
         nutpie.sample(compiled, draws=1, tune=1, chains=1, **options)
         first = time.perf_counter() - start
         start = time.perf_counter()
@@ -217,7 +220,8 @@ def between_planes(work):
 SAMPLERS = [
     Sampler(OURS, run_rollback, lambda work: True),
     Sampler("paper's settings", run_paper, lambda work: work.settings is not None),
-    Sampler("nutpie", run_nutpie, has_transforms, "nutpie"),
+    Sampler(METRICS[0], run_nutpie, has_transforms, "nutpie"),
+    Sampler(METRICS[1], partial(run_nutpie, adaptation="low_rank"), has_transforms, "nutpie"),
     Sampler("NUTS", run_nuts, has_transforms),
     Sampler("NUTS over −inf", run_infinite_nuts, lambda work: work.joint),
     Sampler("Metropolis", run_metropolis, lambda work: not work.large),

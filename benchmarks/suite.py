@@ -7,12 +7,12 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks import loop, memory, samplers, scaling
+from benchmarks import entry, loop, memory, samplers, scaling
 from benchmarks.measure import judge
 from benchmarks.samplers import SAMPLERS, Size
 from benchmarks.work import Work
 
-RATIOS = {"loop": loop.run, "scaling": scaling.run, "memory": memory.run}
+RATIOS = {"loop": loop.run, "entry": entry.run, "scaling": scaling.run, "memory": memory.run}
 """Benchmarks that yield figures with targets, and not effective draws of samplers."""
 QUICK = Size(500, 500, 2)
 PACKAGES = ("pymc-rollback", "pymc", "pytensor", "arviz", "numpy", "numba", "nutpie", "tmg-hmc")

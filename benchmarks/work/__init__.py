@@ -1,6 +1,18 @@
 """The work: models with constraints, what is looked at in them, and the known answer."""
 
-from benchmarks.work import bounded, factorisation, gaussian, nonlinear, regression
+from benchmarks.work import (
+    bounded,
+    factorisation,
+    gaussian,
+    glm,
+    hierarchical,
+    linear,
+    mixtures,
+    nonlinear,
+    rates,
+    regression,
+    series,
+)
 from benchmarks.work.base import Work
 
 GROUPS = {
@@ -8,7 +20,13 @@ GROUPS = {
     "balls": gaussian.balls,
     "planes": gaussian.works,
     "regressions": regression.works,
+    "generalised linear models": glm.works,
+    "regressions without walls": linear.works,
+    "rates": rates.works,
     "nonlinear models": nonlinear.works,
+    "time series": series.works,
+    "mixtures": mixtures.works,
+    "hierarchical models": hierarchical.works,
     "matrix factorisation": factorisation.works,
 }
 """By group: a function of ``quick`` that gives its works."""

@@ -121,11 +121,10 @@ def polytope(rows, dimension, distance=0.8):
     return Normal(np.zeros(dimension), np.eye(dimension), -planes, offset, np.zeros(dimension))
 
 
-def orthant(n):
-    """Standard normals with correlation 0.5, all positive."""
-    return Normal(
-        np.zeros(n), np.full((n, n), 0.5) + 0.5 * np.eye(n), np.eye(n), np.zeros(n), np.ones(n)
-    )
+def orthant(n, correlation):
+    """Standard normals with a correlation, all positive."""
+    covariance = np.full((n, n), correlation) + (1 - correlation) * np.eye(n)
+    return Normal(np.zeros(n), covariance, np.eye(n), np.zeros(n), np.ones(n))
 
 
 def positive(normal):
@@ -137,14 +136,16 @@ def positive(normal):
     return model
 
 
-def orthant_moments(n):
-    """x = (z + w) / √2 with a common w: given w, the coordinates are cut independently."""
-    w, weight = reference.gauss_legendre(400, -9, 12)
+def orthant_moments(n, correlation):
+    """x = s (z + u), s² = 1 - r, with a common u: given u, each coordinate is cut by itself."""
+    scale = np.sqrt(1 - correlation)
+    sd = np.sqrt(correlation) / scale
+    u, weight = reference.gauss_legendre(400, -9, 12 * sd)
     law = stats.norm
-    weight = weight * law.pdf(w) * law.cdf(w) ** n
-    tail = np.exp(law.logpdf(w) - law.logcdf(w))  # of z > -w
-    mean = (w + tail) / np.sqrt(2)
-    square = (w**2 + w * tail + 1) / 2
+    weight = weight * law.pdf(u / sd) * law.cdf(u) ** n
+    tail = np.exp(law.logpdf(u) - law.logcdf(u))  # of z > -u
+    mean = scale * (u + tail)
+    square = scale**2 * (u**2 + u * tail + 1)
     return Known(
         np.full(n, weight @ mean / weight.sum()), np.full(n, weight @ square / weight.sum())
     )
@@ -177,6 +178,41 @@ def wedge_moments():
     return reference.of_grid(x, density * weight1[:, None] * weight2)
 
 
+BAND = Normal(
+    np.zeros(2),
+    np.eye(2),
+    np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, -1.0]]),
+    np.array([0.0, 0.0, -6.0, 7.0]),
+    np.array([3.0, 3.5]),
+)
+
+
+def band():
+    with pm.Model() as model:
+        x, y = pm.HalfNormal("x", initval=3.0), pm.HalfNormal("y", initval=3.5)
+        rb.constrain("sum", x + y, between=(6, 7))
+    return model
+
+
+def band_by_sum():
+    """The sum, and x's share of it."""
+    with pm.Model() as model:
+        total, share = pm.Uniform("total", 6, 7), pm.Uniform("share")
+        x = pm.Deterministic("x", total * share)
+        y = pm.Deterministic("y", total * (1 - share))
+        pm.Potential("density", -(x**2 + y**2) / 2 + pt.log(total))
+    return model
+
+
+def band_moments():
+    points, weights = reference.product(
+        reference.gauss_legendre(100, 6, 7), reference.gauss_legendre(100, 0, 1)
+    )
+    total, share = points.T
+    x = np.column_stack([total * share, total * (1 - share)])
+    return reference.of_log(x, -np.sum(x**2, axis=1) / 2, weights * total)
+
+
 def works(quick):
     cube = polytope(*((20, 5) if quick else (100, 20)))
     rows, n = cube.rows.shape
@@ -203,19 +239,33 @@ def works(quick):
             transformed=wedge_between,
             normal=WEDGE,
         ),
+        Work(
+            "band",
+            "two half normals where 6 < x + y < 7",
+            band,
+            flat("x", "y"),
+            lambda quick: band_moments(),
+            source="quadrature",
+            joint=True,
+            transformed=band_by_sum,
+            normal=BAND,
+        ),
     ]
-    for n in (10, 100):
+    for name, n, r in (
+        *((f"orthant {n}", n, 0.5) for n in (10, 100)),
+        *((f"close orthant {n}", n, 0.9) for n in (10, 50, 100)),
+    ):
         found.append(
             Work(
-                f"orthant {n}",
-                f"{n} standard normals with correlations of 0.5, all positive",
-                lambda n=n: cut(orthant(n)),
+                name,
+                f"{n} standard normals with correlations of {r}, all positive",
+                lambda n=n, r=r: cut(orthant(n, r)),
                 flat("x"),
-                lambda quick, n=n: orthant_moments(n),
+                lambda quick, n=n, r=r: orthant_moments(n, r),
                 source="quadrature",
                 joint=True,
-                transformed=lambda n=n: positive(orthant(n)),
-                normal=orthant(n),
+                transformed=lambda n=n, r=r: positive(orthant(n, r)),
+                normal=orthant(n, r),
             )
         )
     return found

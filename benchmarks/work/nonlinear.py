@@ -1,61 +1,14 @@
-"""A nonlinear region, and a differential equation: stationary AR(3), Michaelis-Menten."""
+"""Nonlinear models: Michaelis-Menten, growth, a Gaussian process."""
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from scipy.special import wrightomega
 
-import pymc_rollback as rb
-from benchmarks import reference
+from benchmarks import reference, synthetic
 from benchmarks.measure import Known
 from benchmarks.work.base import Work, flat
-from benchmarks.work.regression import SCALE, SHAPE, observe, read
-
-
-# The stationary autoregressions of third order.
-def series():
-    """Longley's total employment: the values from the fourth on, and the three before each."""
-    y, _ = read("longley")
-    return y[3:], np.column_stack([y[3 - k : len(y) - k] for k in (1, 2, 3)])
-
-
-def stationary(a):
-    """Whether all roots of 1 - a1 z - a2 z² - a3 z³ are outside the unit circle; elementwise."""
-    return [
-        a[0] + a[1] + a[2] < 1,
-        -a[0] + a[1] - a[2] < 1,
-        a[2] ** 2 - a[0] * a[2] - a[1] < 1,
-        a[2] < 1,
-        a[2] > -1,
-    ]
-
-
-def from_partial(r):
-    """The coefficients, from partial autocorrelations; and the Jacobian."""
-    first = r[0] * (1 - r[1])
-    a = [first - r[2] * r[1], r[1] - r[2] * first, r[2]]
-    return a, (1 - r[1]) * (1 - r[2] ** 2)
-
-
-def autoregression():
-    y, X = series()
-    with pm.Model() as model:
-        a = pm.Normal("a", shape=3, initval=np.array([0.5, 0.1, 0.1]))
-        observe(y, X @ a)
-        for i, condition in enumerate(stationary(a)):
-            rb.constrain(f"stationary{i}", condition)
-    return model
-
-
-def by_partial():
-    y, X = series()
-    with pm.Model() as model:
-        r = pm.Uniform("r", -1, 1, shape=3)
-        a, jacobian = from_partial(r)
-        a = pm.Deterministic("a", pt.stack(a))
-        pm.Potential("prior", -0.5 * pt.sum(a**2) + pt.log(jacobian))
-        observe(y, X @ a)
-    return model
+from benchmarks.work.regression import SCALE, SHAPE, observe
 
 
 def with_variance(points, log_prior, squares, n, weights):
@@ -68,21 +21,6 @@ def with_variance(points, log_prior, squares, n, weights):
         np.append(points @ share, mean.ravel() @ share),
         np.append(points**2 @ share, square.ravel() @ share),
     )
-
-
-def autoregression_moments():
-    y, X = series()
-    node, weight = reference.gauss_legendre(120, -1, 1)
-    r = np.array(np.meshgrid(node, node, node, indexing="ij"))
-    a, jacobian = from_partial(r)
-    a = np.array(a)
-    squares = (
-        y @ y
-        - 2 * np.einsum("k,k...->...", X.T @ y, a)
-        + np.einsum("i...,ij,j...->...", a, X.T @ X, a)
-    )
-    weights = jacobian * weight[:, None, None] * weight[:, None] * weight
-    return with_variance(a, -0.5 * np.sum(a**2, axis=0), squares, len(y), weights)
 
 
 # The decay of a substrate: s' = -rate s / (half + s), s(0) = 1.
@@ -126,24 +64,85 @@ def michaelis_menten_moments():
     return with_variance(grid, -0.5 * np.sum(grid**2, axis=0), squares, len(y), weights)
 
 
+# The growth of animals, towards a largest length.
+def growth():
+    length, age = synthetic.lengths()
+    with pm.Model() as model:
+        largest, missing = pm.HalfNormal("largest", 5), pm.HalfNormal("missing", 5)
+        rate = pm.Uniform("rate", 0.5, 1)
+        observe(length, largest - missing * rate**age)
+    return model
+
+
+def growth_moments():
+    """Given rate and noise, the others are normal, and zero is 20 of their errors away."""
+    length, age = synthetic.lengths()
+    rate, rate_weight = reference.gauss_legendre(200, 0.5, 1)
+    sd, sd_weight = reference.log_grid(200, 1e-2, 1)
+    found, log_weights, others = [], [], []
+    for i, j in np.ndindex(len(rate), len(sd)):
+        X = np.column_stack([np.ones(len(age)), -(rate[i] ** age)])
+        found.append(reference.given(X, length, np.full(len(age), sd[j]), 25 * np.eye(2)))
+        # the variance's prior, times what its change is to the deviation's
+        log_prior = -(2 * SHAPE + 1) * np.log(sd[j]) - SCALE / sd[j] ** 2
+        log_weights.append(log_prior + np.log(rate_weight[i] * sd_weight[j]))
+        others.append((rate[i], sd[j] ** 2))
+    return reference.mixed(found, np.array(log_weights), np.array(others))
+
+
+# A Gaussian process with positive length, scale and noise.
+def smooth():
+    y, place = synthetic.smooth()
+    with pm.Model() as model:
+        length, scale = pm.HalfNormal("length", 1), pm.HalfNormal("scale", 2)
+        noise = pm.HalfNormal("noise", 1)
+        process = pm.gp.Marginal(cov_func=scale**2 * pm.gp.cov.ExpQuad(1, length))
+        process.marginal_likelihood("y", place[:, None], y, noise)
+    return model
+
+
+def smooth_moments():
+    """In the eigenvectors of the correlations, the data are independent."""
+    y, place = synthetic.smooth()
+    lengths, *others = (reference.log_grid(120, *e) for e in ((1e-2, 6), (0.05, 12), (0.03, 5)))
+    pair, weights = reference.product(*others)
+    points, found = [], []
+    for length in lengths[0]:
+        apart = (place[:, None] - place) / length
+        value, vector = np.linalg.eigh(np.exp(-(apart**2) / 2))
+        variance = pair[:, :1] ** 2 * value + pair[:, 1:] ** 2
+        found.append(-np.sum(np.log(variance) + (y @ vector) ** 2 / variance, axis=1) / 2)
+        points.append(np.column_stack([np.full(len(pair), length), pair]))
+    points = np.concatenate(points)
+    prior = -np.sum((points / [1, 2, 1]) ** 2, axis=1) / 2
+    weights = (lengths[1][:, None] * weights).ravel()
+    return reference.of_log(points, np.concatenate(found) + prior, weights)
+
+
 def works(quick):
     return [
-        Work(
-            "stationary AR(3)",
-            "an autoregression of third order that is stationary (Longley's employment)",
-            autoregression,
-            flat("a", "variance"),
-            lambda quick: autoregression_moments(),
-            source="quadrature",
-            joint=True,
-            transformed=by_partial,
-        ),
         Work(
             "Michaelis-Menten",
             "the decay of a substrate, with a positive rate and a positive half saturation",
             michaelis_menten,
             flat("rate", "half", "variance"),
             lambda quick: michaelis_menten_moments(),
+            source="quadrature",
+        ),
+        Work(
+            "growth curve",
+            "the growth of 27 animals towards a largest length, with three positive parameters",
+            growth,
+            flat("largest", "missing", "rate", "variance"),
+            lambda quick: growth_moments(),
+            source="quadrature",
+        ),
+        Work(
+            "Gaussian process",
+            "a Gaussian process through 15 data, with three positive hyperparameters",
+            smooth,
+            flat("length", "scale", "noise"),
+            lambda quick: smooth_moments(),
             source="quadrature",
         ),
     ]

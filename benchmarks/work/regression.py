@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 import pymc_rollback as rb
-from benchmarks import reference
+from benchmarks import reference, synthetic
 from benchmarks.work.base import Normal, Work, flat
 
 DATA = Path(__file__).parent.parent / "data"
@@ -15,6 +15,8 @@ SHAPE, SCALE = 2.0, 0.1
 """Of the inverse gamma prior of the variance of the noise, in standardised data."""
 SIGNS = np.array([1, 1, -1, -1, 1, 1])
 """Of Longley's coefficients: people out of work or in the army are not employed."""
+CAP = 0.15
+"""The largest weight in a portfolio."""
 NOISE, WIDE = 0.5, 10.0
 """Standard deviations of the noise about curves and of the prior of their values."""
 
@@ -72,6 +74,54 @@ def coefficients(name, rows, offset, start):
         )
 
     return known
+
+
+# An index as a portfolio of assets: positive weights of sum 1, of which none is large.
+def tracked():
+    """Index and assets, less the last asset, of which the weight is what the others leave."""
+    y, X = synthetic.returns()
+    return y - X[:, -1], X[:, :-1] - X[:, -1:]
+
+
+def portfolio():
+    y, X = tracked()
+    count = X.shape[1]
+    with pm.Model() as model:
+        w = pm.Uniform("w", 0, CAP, shape=count, initval=np.full(count, 1 / (count + 1)))
+        rb.constrain("last", 1 - pt.sum(w), between=(0, CAP))
+        observe(y, X @ w)
+    return model
+
+
+def portfolio_in_turn():
+    """Each weight by its place between the least and the most that the ones before leave."""
+    y, X = tracked()
+    count = X.shape[1]
+    with pm.Model() as model:
+        place = pm.Uniform("place", shape=count)
+        rest, weights, widths = 1.0, [], []
+        for i in range(count):
+            least = pt.maximum(0.0, rest - CAP * (count - i))
+            widths.append(pt.minimum(CAP, rest) - least)
+            weights.append(least + place[i] * widths[-1])
+            rest = rest - weights[-1]
+        w = pm.Deterministic("w", pt.stack(weights))
+        pm.Potential("jacobian", pt.sum(pt.log(pt.stack(widths))))
+        observe(y, X @ w)
+    return model
+
+
+def portfolio_draws(quick):
+    y, X = tracked()
+    count = X.shape[1]
+    eye, ones = np.eye(count), np.ones((1, count))
+    rows = np.vstack([eye, -eye, -ones, ones])
+    offset = np.repeat([0, CAP, 1, CAP - 1], [count, count, 1, 1])
+    start, draws = np.full(count, 1 / (count + 1)), 2000 if quick else 40_000
+    none = np.zeros((count, count))
+    return reference.of_draws(
+        reference.cut_regression(X, y, none, SHAPE, SCALE, rows, offset, start, draws)
+    )
 
 
 # Curves: the values at knots, observed once each.
@@ -153,6 +203,16 @@ def works(quick):
             source="exact HMC for Gaussians and Gibbs steps",
             joint=True,
             transformed=on_a_simplex,
+        ),
+        Work(
+            "portfolio",
+            "an index as a portfolio of 10 assets, with weights on a simplex and below 0.15",
+            portfolio,
+            flat("w", "variance"),
+            portfolio_draws,
+            source="exact HMC for Gaussians and Gibbs steps",
+            joint=True,
+            transformed=portfolio_in_turn,
         ),
         curve_work(30, 1, 10_000),
         curve_work(100, 1, 5000),
