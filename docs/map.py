@@ -22,6 +22,7 @@ BOXES = {
     "kernels": (1, 2),
     "chain": (0, 3),
     TOP: (0, 4),
+    "diagnostics": (0, 5),
 }
 """Column and row of each folder, in the order in which data pass through."""
 

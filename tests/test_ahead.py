@@ -9,6 +9,7 @@ import pytest
 
 import pymc_rollback as rb
 from pymc_rollback import step as module
+from pymc_rollback.chain.choice import Choice
 
 pytestmark = pytest.mark.compiled
 
@@ -103,11 +104,10 @@ def test_other_variables_may_change_between_draws(model):
 
 
 def test_trajectories_that_bounce_are_repeated():
-    """Exponentials: trajectories of one or two steps, and draws that depend on each other."""
+    """Exponentials, along lines: of one or two steps, and draws that depend on each other."""
     with pm.Model() as model:
         pm.Exponential("x", 1, shape=20)
-        # with "auto" the last hundred draws of the warm-up would hold the gradients of a race
-        step = rb.RollbackHMC(rng=1, metric="diag")
+        step = rb.RollbackHMC(rng=1, metric=np.ones(20))
     point = model.initial_point()
     while_tuning = []
     for _ in range(400):
@@ -120,3 +120,5 @@ def test_trajectories_that_bounce_are_repeated():
     assert np.mean(after) == pytest.approx(repeats * np.mean(while_tuning[-100:]), rel=0.2)
     given = rb.RollbackHMC(model=model, n_steps=3).chain
     assert given.warmup.repeats(step.chain.learnt) == 1
+    timed = step.chain.learnt._replace(choice=Choice(time=1.6))
+    assert step.chain.warmup.repeats(timed) == 1

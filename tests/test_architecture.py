@@ -17,12 +17,27 @@ MAY_IMPORT = {
     "chain": "graph region target kernels",
     "options": "graph",
     "prepare": "graph region target chain options",
-    "describe": "graph region target chain options prepare",
+    "mass": "graph target",
+    "tables": "",
+    "describe": "graph region target chain options prepare tables",
     "guard": "graph region",
     "progress": "",
-    "step": "graph region target chain options prepare describe guard progress kernels.stats",
+    "entry": "chain guard target",
+    "step": (
+        "graph region target chain options prepare describe entry guard mass progress kernels.stats"
+    ),
+    "record": "chain kernels target",
+    "runner": "chain entry guard kernels record region step target",
+    "stored": "graph target",
+    "settled": "record",
+    "crew": "progress runner settled",
+    "cluster": "guard progress runner step",
+    "sampling": "cluster crew graph options progress region runner settled step stored",
+    "many": "entry graph options progress region runner sampling step stored target",
     "prior": "graph region target chain prepare step",
-    "": "region describe step prior",  # the package itself: the public names
+    "diagnostics": "graph region options prepare tables step prior",
+    # the package itself: the public names
+    "": "region describe step sampling many prior diagnostics",
 }
 """What a module, or every module of a folder, may import besides its own folder."""
 
@@ -158,7 +173,7 @@ def test_files_in_the_guide_exist():
 
 def test_classes_in_the_guide_are_where_it_says():
     rows = re.findall(r"^\| `(\w+)` \| `([\w/]+\.py)` \|", GUIDE, re.MULTILINE)
-    assert len(rows) == 19
+    assert len(rows) == 25
     for name, file in rows:
         nodes = ast.parse((PACKAGE / file).read_text()).body
         assert name in {node.name for node in nodes if isinstance(node, ast.ClassDef)}, file

@@ -11,6 +11,7 @@ from pymc.distributions import transforms
 from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_rollback as rb
+from pymc_rollback.chain.steepness import STEEP
 
 pytestmark = pytest.mark.compiled
 
@@ -43,7 +44,7 @@ def smallest_ess(trace, name="x"):
 def ball():
     with pm.Model() as model:
         scale = pm.Normal("scale", 0, 1e-3)
-        x = pm.Normal("x", 0, 1, shape=5)
+        x = pm.Normal("x", 0, 0.9, shape=5)
         pm.Exponential("wall", 10.0)
         rb.constrain("ball", pt.sum(x**2) + scale**2 < 4)
     return model
@@ -74,7 +75,8 @@ def test_every_number_is_tuned(tuned):
     fresh = rb.RollbackHMC(model=step.density.model)
     before, after = fresh.chain.learnt, step.chain.learnt
     assert after.step.current(tune=False) != before.step.current(tune=False)
-    assert abs(after.log_steepness - before.log_steepness) > 0.1
+    starts = np.log([before.steepness, STEEP])
+    assert np.all(np.abs(after.log_steepness - starts) > 0.01)
     assert not np.allclose(after.row_lengths, before.row_lengths, rtol=0.1)
     parts = np.split(np.sqrt(after.metric.variances), [1, 6])
     sd = dict(zip(("scale", "x", "wall"), parts, strict=True))
@@ -82,20 +84,30 @@ def test_every_number_is_tuned(tuned):
     # 0.055 to 0.21 in 160 runs, as its draws depend on each other; it starts at 1
     assert 0.05 < sd["wall"] < 0.25
     assert np.all((sd["x"] > 0.5) & (sd["x"] < 0.95))
-    assert after.pull[-1] == pytest.approx(10.0, rel=0.05)
+    assert after.flow.pull[-1] == pytest.approx(10.0, rel=0.05)
 
 
-def test_trajectory_lengths_vary(tuned):
+def test_walls_are_resolved_by_inner_steps(tuned):
     _, trace = tuned
-    depths = stat(trace, "tree_depth")
-    assert depths.min() < depths.max() < 10
     assert np.all(stat(trace, "wall_steps") >= stat(trace, "n_steps"))
 
 
-def test_acceptance_and_share_inside_are_as_wanted(tuned):
-    _, trace = tuned
+def test_doubled_trajectories_are_as_wanted(ball):
+    """With a metric that is given there is no race."""
+    trace = sample(ball, metric=[1e-6, 1, 1, 1, 1, 1, 0.01])
+    depths = stat(trace, "tree_depth")
+    assert depths.min() < depths.max() < 10
     assert np.mean(stat(trace, "acceptance_rate")) == pytest.approx(0.8, abs=0.1)
     assert np.mean(stat(trace, "inside")) == pytest.approx(0.8, abs=0.1)
+    assert not np.any(stat(trace, "diverging"))
+
+
+def test_trajectories_of_a_fixed_time_are_as_wanted(tuned):
+    """A tenth of the ends may be outside, as none of them is a draw."""
+    _, trace = tuned
+    assert np.all(stat(trace, "trajectory_time") > 0)
+    assert np.mean(stat(trace, "acceptance_rate")) > 0.65
+    assert 0.85 < np.mean(stat(trace, "inside")) < 0.99
     assert not np.any(stat(trace, "diverging"))
 
 
@@ -122,6 +134,7 @@ def test_frozen_after_warm_up(tuned):
         ("sharpness", {"ball": 20.0}),
         ("metric", np.full(7, 0.5)),
         ("metric", "dense"),
+        ("trajectory_time", 0.8),
     ],
     ids=str,
 )
@@ -142,6 +155,9 @@ def test_each_can_be_given_alone(ball, option, value):
     if option == "n_steps":
         # the first draw after warm-up counts what the last search for a step size took
         assert np.all(stat(trace, "n_steps")[:, 1:] == value)
+    if option == "trajectory_time":
+        taken = (stat(trace, "n_steps") * stat(trace, "step_size"))[:, 1:]
+        np.testing.assert_allclose(taken, value)
     if option == "sharpness":
         assert np.all(stat(trace, "sharpness") == 20.0)
     x = trace["posterior"]["x"].values

@@ -43,6 +43,12 @@ def test_not_a_positive_number(model, option, value, exact):
     refused(model, option, repr(value), "positive", **{option: value}, exact=exact)
 
 
+def test_a_time_that_is_contradicted(model):
+    refused(model, "trajectory_time=1.6", "n_steps=5", "two of the three", trajectory_time=1.6)
+    one = {"trajectory_time": 1.6, "exact": False, "n_steps": None}
+    refused(model, "trajectory_time=1.6", "exact=False", "Leave trajectory_time out", **one)
+
+
 @pytest.mark.parametrize("value", [0, -3, 2.5, np.nan, True, "many"])
 def test_n_steps_below_one(model, value):
     refused(model, "n_steps", repr(value), n_steps=value)

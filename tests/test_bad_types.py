@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pymc.distributions.transforms import ordered
 
 import pymc_rollback as rb
 
@@ -99,6 +100,7 @@ OPTIONS = [
     *cases("sharpness", all_but("None", "number", "fraction", "truth", "dict"), "positive"),
     *cases("step_size", all_but("None", "number", "fraction", "truth"), "positive"),
     *cases("n_steps", all_but("None", "number", "truth"), "whole number"),
+    *cases("trajectory_time", all_but("None", "number", "fraction", "truth"), "positive"),
     *cases("target_accept", all_but("truth"), "positive", "below 1"),
     *cases("max_treedepth", all_but("number", "truth"), "whole number"),
     *cases("model", all_but("None", "model"), "not a pm.Model", "with model:"),
@@ -167,13 +169,48 @@ def test_compile_kwargs(model, kwargs, parts):
     [
         ("full", "'full'"),
         (np.ones(4), "array([1., 1., 1., 1.])"),
-        (np.eye(3), "array([[1., 0., 0.]"),
         ([1.0, -1.0, 1.0], "[1.0, -1.0, 1.0]"),
         ([1.0, np.nan, 1.0], "nan"),
     ],
 )
 def test_metric(model, metric, shown):
     refused(("metric=", shown, "3 positive"), rb.RollbackHMC, model=model, metric=metric)
+
+
+def with_entry(i, j, value):
+    matrix = np.eye(3)
+    matrix[i, j] = value
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("metric", "parts"),
+    [
+        (np.eye(4), ("4 rows and 4 columns", "3 coordinates", "3 x 3")),
+        (np.ones((3, 2)), ("3 rows and 2 columns", "3 coordinates")),
+        (with_entry(0, 1, np.nan), ("metric[0, 1] is nan", "finite")),
+        (with_entry(1, 1, -2.0), ("metric[1, 1] is -2", "positive")),
+        (with_entry(0, 2, 0.5), ("not symmetric", "metric[0, 2] is 0.5", "C + C.T")),
+        (np.ones((3, 3)), ("not positive definite", "smallest eigenvalue")),
+    ],
+)
+def test_covariance(model, metric, parts):
+    refused(parts, rb.RollbackHMC, model=model, metric=metric)
+
+
+def test_a_covariance_that_walls_forbid():
+    correlated = with_entry(0, 1, 0.3)
+    correlated[1, 0] = 0.3
+    with pm.Model() as model:
+        pm.Normal("x", shape=3, transform=ordered, initval=[-1.0, 0.0, 1.0])
+    parts = "correlates the elements", "'x'", "zero"
+    refused(parts, rb.RollbackHMC, model=model, metric=correlated)
+    with pm.Model() as model:
+        pm.HalfNormal("s", shape=3)
+        pm.Normal("z")
+    rb.RollbackHMC(model=model, vars=[model["s"]], metric=np.eye(3))
+    parts = "correlates coordinate 0", "another step", "zero"
+    refused(parts, rb.RollbackHMC, model=model, vars=[model["s"]], metric=correlated)
 
 
 @pytest.mark.parametrize("key", [3, None, ("x",)])

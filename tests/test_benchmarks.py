@@ -3,17 +3,19 @@
 import json
 
 import numpy as np
+import pytensor
 import pytest
 from scipy import stats
 
-from benchmarks import measure, reference, samplers
+from benchmarks import measure, reference, samplers, synthetic
+from benchmarks import targets as targets_of
 from benchmarks.__main__ import main
 from benchmarks.measure import Known, Run, judge, per_gradient
-from benchmarks.page import changes, losses, number, write_page
+from benchmarks.page import changes, losses, metrics, number, write_page
 from benchmarks.samplers import Sampler
 from benchmarks.suite import Store, run_work
 from benchmarks.targets import targets
-from benchmarks.work import nonlinear, works
+from benchmarks.work import gaussian, glm, mixtures, nonlinear, series, works
 from benchmarks.work.base import Normal
 from benchmarks.work.gaussian import ball_moments, orthant_moments, paper_ball_moments
 
@@ -122,7 +124,54 @@ def test_targets_follow_from_the_rows():
             "paper's ball": {"rows": {"rollback": row(10), "paper's settings": row(300)}},
         }
     )
-    assert [row.met for row in found] == ["yes", "yes", "yes", "yes", "yes", "no"]
+    met = {row.name: row.met for row in found}
+    assert met == {
+        "uniform: ESS per 1000 gradients": "yes",
+        "ball: ESS per 1000 gradients": "yes",
+        "all: ESS per gradient over the better of nutpie's metrics, geometric mean of 1": "yes",
+        "all: ESS per gradient over the better of nutpie's metrics, worst (uniform)": "yes",
+        "uniform: ESS per gradient over nutpie's": "yes",
+        "uniform: ESS per second over nutpie's": "yes",
+        "ball: ESS of means per draw": "yes",
+        "ball: ESS of squares per draw": "yes",
+        "ball: divergences": "yes",
+        "paper's ball: ESS per gradient over the paper's settings'": "no",
+    }
+
+
+def test_targets_name_works():
+    named = {*targets_of.PER_GRADIENT, *targets_of.PER_SECOND, *targets_of.COORDINATES}
+    assert named <= {*WORKS}
+    assert set(targets_of.METRICS) < {sampler.name for sampler in samplers.SAMPLERS}
+
+
+def test_the_better_metric_counts():
+    def row(gradients, verdict="right"):
+        sizes = {"ess_mean": 700, "ess_square": 400, "seconds": 1.0, "draws": 1000}
+        return {**sizes, "gradients": gradients, "divergences": 0, "verdict": verdict}
+
+    works = {
+        "band": {"rows": {"rollback": row(1000), "nutpie": row(4000)}},
+        "mixture": {
+            "rows": {
+                "rollback": row(1000),
+                "nutpie": row(3000),
+                "nutpie, low rank": row(2000),
+            }
+        },
+        "AR(5)": {
+            "rows": {
+                "rollback": row(1000),
+                "nutpie": row(100, "wrong"),
+                "nutpie, low rank": row(500),
+            }
+        },
+        "wedge": {"rows": {"rollback": row(1000), "nutpie": row(100, "did not mix")}},
+    }
+    assert targets_of.over_metrics(works) == {"band": 4, "mixture": 2, "AR(5)": 0.5}
+    figures = {row.name: row.figure for row in targets(works) if "geometric" in row.name}
+    assert [*figures.values()] == pytest.approx([4 ** (1 / 3), 8**0.5])
+    assert "| AR(5) | 400 | (4,000) | 800 | 0.50 |" in metrics(works)
 
 
 # The measures.
@@ -186,7 +235,7 @@ def test_moments_in_the_orthant():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(200_000, 3)) + rng.normal(size=(200_000, 1))
     x = x[np.all(x > 0, axis=1)][:40_000] / 2**0.5
-    assert agrees(orthant_moments(3), x)
+    assert agrees(orthant_moments(3, 0.5), x)
 
 
 @pytest.mark.slow
@@ -203,21 +252,74 @@ def test_moments_in_balls():
     assert agrees(paper_ball_moments(weights), x)
 
 
+def test_long_runs_are_kept():
+    """Of works that need one, and of no other."""
+    kept = {*json.loads(reference.STORE.read_text())}
+    assert kept <= {name for name, (_, work) in WORKS.items() if work.source == reference.LONG}
+    for name in kept:
+        known = WORKS[name][1].known(True)
+        assert len({part.shape for part in known}) == 1
+        assert np.all(known.square > known.mean**2)
+        # as small as those of the runs that are compared with them, or smaller
+        assert np.all(known.mean_error < 0.02 * np.sqrt(known.square - known.mean**2))
+
+
 def test_moments_of_sorted_normals():
     x = np.sort(np.random.default_rng(6).normal(size=(20_000, 5)))
     assert agrees(reference.order_statistics(5), x)
 
 
-def test_stationary_autoregressions():
+@pytest.mark.parametrize("order", [3, 4])
+def test_stationary_autoregressions(order):
     """The conditions are those on the roots, and the partial autocorrelations meet them."""
     rng = np.random.default_rng(7)
-    a = rng.uniform(-2, 2, size=(3, 2000))
-    inside = np.all(nonlinear.stationary(a), axis=0)
-    roots = [np.roots([-a3, -a2, -a1, 1]) for a1, a2, a3 in a.T]
+    a = rng.uniform(-2, 2, size=(order, 4000))
+    inside = np.all(series.stationary(a), axis=0)
+    roots = [np.roots([*-each[::-1], 1]) for each in a.T]
     assert inside.sum() > 100
     assert np.array_equal(inside, [np.abs(r).min() > 1 for r in roots])
-    r = rng.uniform(-1, 1, size=(3, 2000))
-    assert np.all(nonlinear.stationary(nonlinear.from_partial(r)[0]))
+    r = rng.uniform(-1, 1, size=(order, 2000))
+    assert np.all(series.stationary(series.from_partial(r)[0]))
+
+
+def test_jacobian_of_partial_autocorrelations():
+    r = np.array([0.5, -0.3, 0.2, 0.7])
+    ends = [
+        np.array(series.from_partial(r + 1e-6 * sign * row)[0])
+        for row in np.eye(4)
+        for sign in (1, -1)
+    ]
+    slopes = (np.array(ends[::2]) - np.array(ends[1::2])) / 2e-6
+    assert np.linalg.det(slopes) == pytest.approx(series.from_partial(r)[1])
+
+
+def test_normal_given_the_noise():
+    """Mean, variances and evidence, from the joint law of coefficients and data."""
+    rng = np.random.default_rng(8)
+    X, y, noise = rng.normal(size=(6, 2)), rng.normal(size=6), rng.uniform(1, 2, 6)
+    prior = np.array([[2.0, 0.5], [0.5, 1.0]])
+    log_evidence, mean, variance = reference.given(X, y, noise, prior)
+    covariance = X @ prior @ X.T + np.diag(noise**2)
+    gain = prior @ X.T @ np.linalg.inv(covariance)
+    assert mean == pytest.approx(gain @ y)
+    assert variance == pytest.approx(np.diag(prior - gain @ X @ prior))
+    expected = stats.multivariate_normal(cov=covariance).logpdf(y) + 3 * np.log(2 * np.pi)
+    assert log_evidence == pytest.approx(expected)
+
+
+def test_moments_of_numbers_in_order():
+    laws = [stats.norm(0.5, 1), stats.norm(0, 0.5), stats.norm(-0.5, 1)]
+    x = np.column_stack([law.rvs(200_000, random_state=i) for i, law in enumerate(laws)])
+    x = x[np.all(np.diff(x, axis=1) > 0, axis=1)]
+    grid = np.linspace(-6, 6, 2001)
+    known = reference.in_order(grid, np.array([law.logpdf(grid) for law in laws]))
+    assert len(x) > 10_000 and agrees(known, x[:10_000])
+
+
+def test_moments_in_the_band():
+    x = np.abs(np.random.default_rng(9).normal(size=(3_000_000, 2)))
+    x = x[np.abs(x.sum(axis=1) - 6.5) < 0.5]
+    assert agrees(gaussian.band_moments(), x[: len(x) // 2 * 2])
 
 
 def test_the_decay_solves_its_equation():
@@ -232,12 +334,115 @@ def test_the_decay_solves_its_equation():
 
 
 # All of it.
+def as_function(model, outputs):
+    """Interpreted: a function of a model's values, and the values to start from."""
+    values = model.value_vars
+    function = pytensor.function(
+        values,
+        model.replace_rvs_by_values(outputs),
+        mode="FAST_COMPILE",
+        on_unused_input="ignore",
+    )
+    return function, [model.initial_point(0)[value.name] for value in values]
+
+
+def split(numbers, shapes):
+    """Arrays of these shapes, from all their numbers."""
+    parts = np.split(numbers, np.cumsum([np.prod(shape, dtype=int) for shape in shapes])[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def values_at(model, point):
+    """A model's values where its variables are as in a point, in their order."""
+    found = []
+    for rv, x in zip(model.free_RVs, point, strict=True):
+        transform = model.rvs_to_transforms[rv]
+        found.append(x if transform is None else transform.forward(x, *rv.owner.inputs).eval())
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.newest
-def test_every_work_can_be_built():
-    for _, work in WORKS.values():
-        assert work.build().free_RVs
-        assert work.known is not None
+@pytest.mark.parametrize("name", WORKS)
+def test_every_work_can_be_built_and_is_known(name):
+    """There is a mean and a square for each quantity."""
+    _, work = WORKS[name]
+    model = work.build()
+    variables = [*model.free_RVs, *model.deterministics]
+    function, start = as_function(model, variables)
+    values = zip(variables, function(*start), strict=True)
+    quantities = work.view({variable.name: value[None, None] for variable, value in values})
+    known = work.known(True)
+    for part in (known.mean, known.square):
+        assert part.shape == quantities.shape[2:] and np.all(np.isfinite(part))
+    assert np.all(known.square > known.mean**2)
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+@pytest.mark.parametrize("name", [n for n, (_, w) in WORKS.items() if w.joint and w.transformed])
+def test_reparametrised_density_is_the_same(name):
+    """Densities differ by the Jacobian alone, which is found by differences."""
+    _, work = WORKS[name]
+    model, free = work.build(), work.transformed()
+    variables = [free[rv.name] for rv in model.free_RVs]
+    function, start = as_function(free, [*variables, free.logp()])
+    density, _ = as_function(model, [model.logp(jacobian=False)])
+    shapes = [np.shape(x) for x in start]
+
+    def evaluate(u):
+        *x, log = function(*split(u, shapes))
+        return x, log
+
+    def map_of(u):
+        return np.concatenate([np.ravel(x) for x in evaluate(u)[0]])
+
+    rng, u0 = np.random.default_rng(10), np.concatenate([np.ravel(x) for x in start])
+    constants = []
+    for _ in range(3):
+        u = u0 + 0.3 * rng.normal(size=u0.size)
+        slopes = [(map_of(u + d) - map_of(u - d)) / 2e-5 for d in 1e-5 * np.eye(u.size)]
+        x, log = evaluate(u)
+        constants.append(log - np.linalg.slogdet(slopes)[1] - density(*values_at(model, x))[0])
+    assert constants == pytest.approx([constants[0]] * 3, abs=1e-3)
+
+
+def trend_log_density(points):
+    y, X = glm.yearly()
+    return glm.poisson_log_density(points, y, X, glm.WIDE)
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+@pytest.mark.parametrize(
+    ("build", "output", "log_density", "points"),
+    [
+        (
+            series.garch,
+            lambda model: model["y"],
+            lambda points: series.garch_log_likelihood(points, synthetic.volatile()),
+            [[5, 0.5, 0.3, 0.4], [4.5, 1, 0.1, 0.2]],
+        ),
+        (
+            mixtures.hidden_chain,
+            lambda model: model["y"],
+            lambda points: mixtures.chain_log_likelihood(points, synthetic.two_states()),
+            [[1, 5, 0.8, 0.9], [2, 4, 0.3, 0.7]],
+        ),
+        (
+            glm.trend,
+            lambda model: model.logp(jacobian=False),
+            trend_log_density,
+            [[3, 1, 0, -1], [3, 0, 1, 0]],
+        ),
+    ],
+)
+def test_densities_of_known_answers_are_the_models(build, output, log_density, points):
+    model = build()
+    function, start = as_function(model, [output(model)])
+    points, shapes = np.array(points, float), [np.shape(x) for x in start]
+    theirs = [function(*values_at(model, split(point, shapes)))[0] for point in points]
+    assert np.diff(log_density(points)) == pytest.approx(np.diff(theirs))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from pymc_rollback.chain.chain import Chain
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Steps that are made, and not run, need no machine code."""
-    monkeypatch.setattr(rb.RollbackHMC, "_functions", lambda step: None)
+    monkeypatch.setattr(rb.RollbackHMC, "compiled", lambda step: None)
     monkeypatch.setattr(Chain, "compile_kernels", lambda chain: None)
 
 

@@ -68,3 +68,15 @@ def test_a_gradient_that_is_not_finite_names_the_variable():
             assert point["x"] == 0.5
             messages.append(stats_["warning"].message)
     assert messages and all("'x'" in message and "finite" in message for message in messages)
+
+
+@pytest.mark.parametrize(("time", "diverges"), [(300.0, True), (1.0, False)])
+def test_one_step_that_is_too_long_diverges(time, diverges):
+    """Its energy has no state between start and end from which a rise could be seen."""
+    with pm.Model() as model:
+        pm.Normal("x", initval=1.0)
+    step = rb.RollbackHMC(model=model, trajectory_time=time, n_steps=1, metric=[1.0], rng=1)
+    step.stop_tuning()
+    point, [stats_] = step.step(model.initial_point())
+    assert stats_["diverging"] == diverges
+    assert stats_["accepted"] != diverges and (point["x"] == 1.0) == diverges

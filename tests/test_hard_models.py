@@ -131,5 +131,6 @@ def test_405_affine_rows_are_right_and_trees_that_are_too_deep_are_reported(capl
     answers = {name: x.mean() for name, x in positive_curve_draws().items()}
     assert excess(draws, answers) < 1
     assert "maximum tree depth" not in caplog.text
-    sample(positive_curve(), max_treedepth=1)
+    # with a metric that is given trajectories double
+    sample(positive_curve(), max_treedepth=1, metric=np.ones(5))
     assert "maximum tree depth" in caplog.text
