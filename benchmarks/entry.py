@@ -1,6 +1,5 @@
 """What draws cost besides their gradients: through ``rb.sample``, and through ``pm.sample``."""
 
-import logging
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ import pymc as pm
 
 import pymc_rollback as rb
 from benchmarks.rows import Row
+from benchmarks.samplers import only_errors
 from pymc_rollback.runner import Runner
 from pymc_rollback.stored import Stored
 
@@ -73,9 +73,8 @@ def besides_kernels(draws, repeats):
 
 def through_pymc(draws):
     """Microseconds of a draw of ``pm.sample``, with gradients and kernels."""
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     options = {"tune": 0, "compute_convergence_checks": False, **QUIET}
-    with half_normals():
+    with half_normals(), only_errors():
         drawn = pm.sample(draws, step=rb.RollbackHMC(**SHORT), **options)
     return 1e6 * drawn.posterior.attrs["sampling_time"] / draws
 

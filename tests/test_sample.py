@@ -153,7 +153,7 @@ def test_starts():
 
 
 def test_convergence_checks_are_pymcs(caplog):
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="pymc"):
         quietly(simple(), chains=1, draws=120)
     assert "Only one chain was sampled" in caplog.text
     assert "RollbackHMC: [x]" in caplog.text

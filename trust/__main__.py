@@ -23,7 +23,7 @@ CHAIN = 50_000
 """Draws of each long chain."""
 SHRINK = 20.0
 """How many times fewer draws the quick form has."""
-FINE, GRID = (0.001, 2e7), (0.03, 5e6)
+FINE, GRID = (0.001, 1.6e7), (0.04, 4e6)
 """Smallest shift of a row, and most steps: what keeps the whole below 80 minutes of one core."""
 
 

@@ -7,7 +7,6 @@
 # iteration; it does not depend on the order of the base images.
 
 # %%
-import logging
 import time
 import warnings
 
@@ -18,6 +17,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 import pymc_rollback as rb
+from benchmarks.samplers import only_errors
 from examples.paper.comparators import factor_gibbs
 from examples.paper.shared import BLUE, GREEN, ORANGE, RED, SKY, row, run, save, write
 
@@ -183,8 +183,8 @@ def draw_differences(out, results, summaries):
 
 
 # %%
+@only_errors()
 def main(quick, out):
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     n, draws, runs = (100, 200, 2) if quick else (1000, 2000, 10)
     # automatic: runs, warm-up, draws; then NUTS
     auto, nuts = ((2, 150, 100), (0, 0, 0)) if quick else ((10, 500, 500), (2, 500, 500))

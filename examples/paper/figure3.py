@@ -5,7 +5,6 @@
 # the automatic exact one. Histograms on squares of 0.5, compared with the true probabilities.
 
 # %%
-import logging
 import time
 import warnings
 
@@ -18,6 +17,7 @@ from scipy import stats
 from scipy.special import expit
 
 import pymc_rollback as rb
+from benchmarks.samplers import only_errors
 from examples.paper.shared import SKY, autocorrelation_time, row, run, save, write
 from pymc_rollback.target.barrier import boundary_term
 
@@ -261,8 +261,8 @@ def draw_differences(out, results):
 
 
 # %%
+@only_errors()
 def main(quick, out):
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     draws, cores = (6000, 1) if quick else (100_000, 2)
     names = [name for name in REGIONS if not quick or name[:3] in ("(b)", "(e)")]
     results = {
