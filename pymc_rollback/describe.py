@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pymc as pm
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_rollback.chain.maps import say_map
 from pymc_rollback.chain.options import Options
 from pymc_rollback.graph.text import shown
 from pymc_rollback.prepare import as_reflect, read_plan, sampled_values
@@ -137,7 +138,8 @@ def describe(
     ----------
     model
         The model; the context's if left out. Or a RollbackHMC, which is described with its own
-        variables and options.
+        variables and options, and, where it has sampled in this process, with what its warm-up
+        has chosen.
     vars, constraints, reflect, transform, sharpness
         Options of a RollbackHMC for the model.
     barrier
@@ -157,7 +159,7 @@ def describe(
             sharpness=sharpness,
             barrier=barrier,
         )
-        plan = model.plan
+        plan, mapped = model.plan, find_mapped(model)
     else:
         model = require_model(model)
         plan = read_plan(
@@ -168,14 +170,15 @@ def describe(
             transform=transform,
             sharpness=sharpness,
         )
+        mapped = {}
     region = plan.region
     shapes = region.model.eval_rv_shapes()
     slacks = region.evaluate([c.slack for c in region], region.initial)
     return Description(
         tuple(
-            VariableRow(name, tuple(map(int, shapes[name])), support.text, t.action, t.why)
+            VariableRow(name, tuple(map(int, shapes[name])), region.cut_supports[name].text, *done)
             for name, t in plan.treatments.items()
-            for support in [region.cut_supports[name]]
+            for done in [mapped.get(name, (t.action, t.why))]
         ),
         tuple(
             ConstraintRow(
@@ -195,6 +198,12 @@ def describe(
             if not any(c.owner == potential.name for c in region.joint)
         ),
     )
+
+
+def find_mapped(step: Any) -> dict[str, tuple[str, str]]:
+    """Variables that a step's warm-up has put under a log or a logit: what is done, and why."""
+    said = {b.name: say_map(step.chain.learnt.maps, b.span) for b in step.density.blocks}
+    return {name: ("map", why) for name, why in said.items() if why}
 
 
 def _refuse_options(**options: object) -> None:

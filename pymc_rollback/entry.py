@@ -30,7 +30,7 @@ def take_coordinates(
     reflecting = walls.reflecting(lower, upper)
     bounded = np.any(np.isfinite(reflecting), axis=0)
     others = ravel(point, density.given_blocks)
-    return position, Given(others, lower, upper, reflecting, bounded)
+    return position, Given(others, lower, upper, reflecting, bounded, not density.other_blocks)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from pymc_rollback.kernels.state import BEYOND, LOG_DENSITY, POSITION, SLOPE
 from pymc_rollback.kernels.stats import DIVERGING, INSIDE, STEPS, TREE_DEPTH, TYPES
 from pymc_rollback.target.walls import Walls
 
-GRADIENTS, BEGUN, STEP_SIZE, SHARPNESS, INNER, DENSE, CURVED, TIME, SECONDS, PROCESSOR = range(10)
+GRADIENTS, BEGUN, STEP_SIZE, SHARPNESS, INNER, DENSE, CURVED, MAPPED, TIME = range(9)
+SECONDS, PROCESSOR = range(9, 11)
 """Columns of what a record has beside outcomes; those from the third on a batch has in common."""
 
 
@@ -68,8 +69,9 @@ class Record:
         count = len(batch.gradients)
         rows = slice(self.draws, self.draws + count)
         size = batch.points.shape[2] - BEYOND
-        self.positions[rows] = batch.points[:, POSITION, :size]
-        self.log_densities[rows] = batch.points[:, SLOPE, LOG_DENSITY]
+        drawn = batch.drawn
+        self.positions[rows] = drawn[:, POSITION, :size]
+        self.log_densities[rows] = drawn[:, SLOPE, LOG_DENSITY]
         self.outcomes[rows] = batch.outcomes
         costs = self.costs[rows]
         costs[:, GRADIENTS] = batch.gradients
@@ -77,7 +79,7 @@ class Record:
         sharpness = self.walls.typical_sharpness(batch.system.sharpness)
         choice = batch.choice
         run_with = batch.step_size, sharpness, batch.system.inner
-        chosen = choice.dense, choice.curved, choice.time
+        chosen = choice.dense, choice.curved, batch.mapped, choice.time
         costs[:, STEP_SIZE:] = *run_with, *chosen, seconds / count, processor / count
         self.draws = rows.stop
 
@@ -119,6 +121,7 @@ class Record:
             "wall_steps": steps * costs[:, INNER],
             "dense_metric": costs[:, DENSE],
             "follows_curvature": costs[:, CURVED],
+            "mapped": costs[:, MAPPED],
             "trajectory_time": costs[:, TIME],
             "tune": tuning,
             "perf_counter_diff": costs[:, SECONDS],

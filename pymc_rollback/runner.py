@@ -156,25 +156,25 @@ class Runner:
         if tuning and self.step.options.tunes:
             [draw] = batch.draws
             self._check(batch)
-            self.chain.learn(self.functions, draw, self.given, self.rng)
+            self.point = self.chain.learn(self.functions, draw, self.given, self.rng)
         else:
             self._check(batch)
+            self.point = batch.points[-1]
         seconds = time.perf_counter() - wall, time.thread_time() - processor
         self.record.add(batch, wall, *seconds)
         self.done += count
-        self.point = batch.points[-1]
         if not self.step.density.is_alone:
-            self._draw_image()
+            self._draw_image(batch.drawn[-1])
 
-    def _draw_image(self) -> None:
+    def _draw_image(self, drawn: np.ndarray) -> None:
         """Go on from a fresh image of the draw, where coordinates are mirrored."""
-        step, position = self.step, read_point(self.point).position
+        step, position = self.step, read_point(drawn).position
         point, _ = self._leave(position)
         position, self.given = take_coordinates(step.density, step.walls, self.functions, point)
         self.point = self.chain.enter(self.functions, position, self.given, self.rng)
 
     def _end_warmup(self) -> None:
-        self.chain.finish()
+        self.point = self.chain.finish(self.point)
         self.complaint, self.verdict = self.chain.complaint(), self.chain.verdict()
         if not self.keep_warmup:
             self.record.clear()
@@ -189,12 +189,12 @@ class Runner:
         """Raise where a log density is not finite, or, at some draws, is not the model's."""
         finite = np.isfinite(batch.outcomes[:, ENERGY])
         if not finite.all():
-            point, _ = self._leave(read_point(batch.points[int(np.argmin(finite))]).position)
+            point, _ = self._leave(read_point(batch.drawn[int(np.argmin(finite))]).position)
             with holding(self.step.density.model, self.data):
                 raise SamplingError(complain(self.step.density.model, point))
         due = [k for k in DUE if self.done < k <= self.done + len(finite)]
         for k in due:
-            drawn = read_point(batch.points[k - self.done - 1])
+            drawn = read_point(batch.drawn[k - self.done - 1])
             point, difference = self._leave(drawn.position)
             with holding(self.step.density.model, self.data):
                 self.step.guard.check(k, point, drawn.log_density + difference)

@@ -169,6 +169,7 @@ class RollbackHMC(BlockedStep):
         "wall_steps": (np.int64, []),
         "dense_metric": (bool, []),
         "follows_curvature": (bool, []),
+        "mapped": (np.int64, []),
         "trajectory_time": (np.float64, []),
         "tune": (bool, []),
         "perf_counter_diff": (np.float64, []),
@@ -308,7 +309,7 @@ class RollbackHMC(BlockedStep):
     def stop_tuning(self) -> None:
         """Freeze what was tuned."""
         if self.tune:
-            self.chain.finish()
+            self.point = self.chain.finish(self.point)
         self.tune = False
 
     @staticmethod
@@ -348,7 +349,7 @@ class RollbackHMC(BlockedStep):
         if not np.isfinite(draw.outcome.energy):
             self._complain(functions, draw, given, point)
         self.point = draw.point
-        position, smooth_logp, _ = draw.here
+        position, smooth_logp, _ = draw.drawn
         *values, difference = functions.leave(position, given.others)
         if draw.outcome.accepted or self.iteration == 0:
             new = zip(self.vars, values, strict=True)
@@ -363,7 +364,7 @@ class RollbackHMC(BlockedStep):
         }
         self.guard.check(self.iteration, point, stats["model_logp"])
         if self.tune and self.options.tunes:
-            self.chain.learn(functions, draw, given, self.rng)
+            self.point = self.chain.learn(functions, draw, given, self.rng)
         stats["perf_counter_start"] = wall_start
         stats["perf_counter_diff"] = time.perf_counter() - wall_start
         stats["process_time_diff"] = time.process_time() - process_start
@@ -373,7 +374,7 @@ class RollbackHMC(BlockedStep):
         self, functions: Compiled, draw: Draw, given: Given, point: PointType
     ) -> NoReturn:
         """Say which term of the log density is not finite."""
-        *values, _ = functions.leave(draw.here.position, given.others)
+        *values, _ = functions.leave(draw.drawn.position, given.others)
         at = {**point, **{v.name: x for v, x in zip(self.vars, values, strict=True)}}
         raise SamplingError(complain(self.density.model, at))
 
@@ -420,6 +421,7 @@ class RollbackHMC(BlockedStep):
             "wall_steps": outcome.steps * draw.system.inner,
             "dense_metric": bool(draw.choice.dense),
             "follows_curvature": bool(draw.choice.curved),
+            "mapped": draw.mapped,
             "trajectory_time": draw.choice.time,
             "tune": self.tune,
         }

@@ -11,6 +11,7 @@ import xarray as xr
 from pytensor.graph.replace import clone_replace
 
 import pymc_rollback as rb
+from pymc_rollback.target.walls import Walls
 
 
 @dataclass(frozen=True)
@@ -151,3 +152,21 @@ def as_idata(axes=("chain", "draw"), coords=None, group="posterior", **values):
     if az.__version__.startswith("0."):
         return az.InferenceData(**{group: dataset})
     return xr.DataTree.from_dict({group: dataset})
+
+
+def no_walls(size, **given):
+    """Walls of so many coordinates: none but those given."""
+    nowhere = {
+        "names": tuple(f"x[{i}]" for i in range(size)),
+        "reflects": np.zeros(size, dtype=bool),
+        "mappable": np.zeros(size, dtype=bool),
+        "runs": np.empty((0, 3)),
+        "run_names": (),
+        "planes": np.empty((size + 1, 0)),
+        "mirrors": (),
+        "barrier_rows": 0,
+        "is_affine": True,
+        "has_energy": False,
+        "sharp": (),
+    }
+    return Walls(**{**nowhere, **given})

@@ -21,7 +21,7 @@ from pymc_rollback.kernels.state import CENTRE, INVERSE_MASS, PULL, System
 from trust.onestep import Case, Kernels, Verdict, judge, make_case
 from trust.targets import TARGETS
 
-COPIED = ("metric", "contacts", "rotation", "drift", "leapfrog", "trajectory", "run")
+COPIED = ("maps", "metric", "contacts", "rotation", "drift", "leapfrog", "trajectory", "run")
 """Modules of the kernels, but for those whose types both have to share."""
 
 SMALLEST = 0.01
@@ -204,6 +204,28 @@ BREAKS = [
         "drift",
         "        state[SPRING, j] = spring\n",
         "",
+    ),
+    Break(
+        "a map without the logarithm of its slope",
+        make_case("log", "doubling", 2, 0.3),
+        "maps",
+        "        state[SLOPE, LOG_DENSITY] += log\n",
+        "",
+    ),
+    Break(
+        "a logit with half of a tail",
+        make_case("logit", "end point", 2, 1.0),
+        "maps",
+        "log = np.log(width) - abs(q) + 2.0 * np.log(far)",
+        "log = np.log(width) - abs(q) + np.log(far)",
+    ),
+    Break(
+        "walls that see coordinates for values",
+        make_case("log within a barrier", "window", 2, 0.3),
+        "leapfrog",
+        "        answer = walls((_find_values(system, state), system.others, system.sharpness))[0]",
+        "        here = state[POSITION, : system.coordinates.shape[1]]\n"
+        "        answer = walls((here, system.others, system.sharpness))[0]",
     ),
     Break(
         "a repeat count that looks at the present draw",

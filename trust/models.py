@@ -109,6 +109,15 @@ def normals(x, y):
     return np.exp(-0.5 * (x**2 + y**2))
 
 
+TRIFLE, SPREAD = 0.01, 0.8
+"""Of log-normals less a trifle, which are hardly ever near zero."""
+
+
+def skewed():
+    log = pt.log(pm.HalfFlat("x", shape=2) + TRIFLE)
+    pm.Potential("log-normal", pt.sum(-0.5 * log**2 / SPREAD**2 - log))
+
+
 RATE = 1.5
 
 
@@ -197,6 +206,15 @@ MODELS = {
             "x.prod(-1)": 2 / np.pi,
         },
         {"sharpness": {"x": 3.0}},
+    ),
+    "under a log": Known(
+        skewed,
+        {
+            f"np.log(x + {TRIFLE}).mean(-1)": 0.0,
+            f"(np.log(x + {TRIFLE})**2).mean(-1)": SPREAD**2,
+            f"np.log(x + {TRIFLE}).prod(-1)": 0.0,
+            "x.mean(-1)": np.exp(SPREAD**2 / 2) - TRIFLE,
+        },
     ),
     "beside another step": Known(beside_counts, beside_counts_means(), left=("k",)),
     "under a transform": Known(

@@ -22,6 +22,7 @@ from numba import njit, types
 from pymc_rollback.kernels import run as repeat
 from pymc_rollback.kernels import trajectory
 from pymc_rollback.kernels.drift import reflect
+from pymc_rollback.kernels.maps import find_coordinate, find_value, map_slope
 from pymc_rollback.kernels.native import (
     MATRICES,
     MATRIX,
@@ -150,16 +151,16 @@ def look(position, bounds, planes, values):
 
 
 @njit
-def is_outside(least, position, walls_address, system):
+def is_outside(least, x, walls_address, system):
     """Whether a draw has left its bounds or planes, its order, or the region of its walls."""
     n = system.coordinates.shape[1]
     outside = not (least > 0)
     if system.ordered.shape[0] > 0:
         for i in range(1, n):
-            outside |= position[i] < position[i - 1]
+            outside |= x[i] < x[i - 1]
     if system.inner > 0:
         walls = walls_at(walls_address)
-        answer = walls((position[:n].copy(), system.others, system.sharpness))[0]
+        answer = walls((x, system.others, system.sharpness))[0]
         outside |= answer[n + 1] == -np.inf
     return outside
 
@@ -212,6 +213,9 @@ def make_transitions(
         answer = model((x, system.others))[0]
         point[POSITION, :n] = x
         point[SLOPE, : n + 1] = answer
+        for i in range(system.maps.shape[1]):
+            point[POSITION, i] = find_coordinate(system.maps, i, x[i])
+        map_slope(system.maps, point)
         look(x, bounds, system.planes, before)
         repeat_trajectory(
             trajectory_address,
@@ -229,8 +233,11 @@ def make_transitions(
             lasts,
             outcomes,
         )
-        least = look(point[POSITION], bounds, system.planes, after)
-        sums[4, 1] += is_outside(least, point[POSITION], walls_address, system)
+        x[:] = point[POSITION, :n]
+        for i in range(system.maps.shape[1]):
+            x[i] = find_value(system.maps, i, x[i])[0]
+        least = look(x, bounds, system.planes, after)
+        sums[4, 1] += is_outside(least, x, walls_address, system)
         for j in range(len(VIEWS)):
             change = after[j] - before[j]
             sums[0, j] += change

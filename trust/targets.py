@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
+from pymc_rollback.kernels.maps import ABOVE, BELOW, BETWEEN, NONE
 from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
-from pymc_rollback.kernels.state import System
+from pymc_rollback.kernels.state import NO_MAPS, System
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
@@ -38,8 +39,8 @@ class Target:
     Attributes
     ----------
     model, walls, draw
-        What is sampled, each a function that compiles it; ``walls`` is None where only the drift
-        keeps trajectories inside.
+        What is sampled, in terms of values, each a function that compiles it; ``walls`` is None
+        where only the drift keeps trajectories inside.
     lower, upper
         Bounds of every coordinate; with ``first_free`` of all but the first. A lower bound that is
         not a number is the first coordinate.
@@ -49,6 +50,8 @@ class Target:
         Slope that the drift follows; centre and frequency of a quadratic that it follows instead.
     ordered
         Whether all coordinates are kept in order.
+    maps
+        Kinds of the maps of the first coordinates, and so on from the beginning; none if empty.
     planes
         ``planes(n)``: rows ``A`` and offsets ``c`` of slacks ``A x + c``.
     sharpness, inner
@@ -72,6 +75,7 @@ class Target:
     centre: float = 0.0
     frequency: float = 0.0
     ordered: bool = False
+    maps: tuple[int, ...] = ()
     planes: Callable | None = None
     sharpness: float = 1.0
     inner: int = 0
@@ -95,7 +99,9 @@ class Target:
             np.fill_diagonal(metric, variances)
             root = np.linalg.cholesky(np.linalg.inv(metric))
         unbounded = np.repeat([[-np.inf], [np.inf]], n, axis=1)
-        lower, upper = self.bounds(n) if self.reflects else unbounded
+        kinds = np.resize(np.array(self.maps, dtype=float), n) if self.maps else np.zeros(n)
+        reflects = np.full(n, self.reflects) & (kinds == NONE)
+        lower, upper = np.where(reflects, self.bounds(n), unbounded)
         rows, offset = self.planes(n) if self.planes else (np.empty((0, n)), np.empty(0))
         if self.planes and self.frequency > 0:  # bounds are planes, too
             rows, offset = np.vstack([rows, np.eye(n)[lower > -np.inf]]), np.r_[offset, -lower]
@@ -121,6 +127,7 @@ class Target:
             root=root,
             ordered=np.array([[0.0, n, 1.0]]) if self.ordered else np.empty((0, 3)),
             inner=self.inner,
+            maps=np.array([kinds, *self.bounds(n)]) if self.maps else NO_MAPS,
         )
 
 
@@ -329,6 +336,12 @@ def draw_rising(rng, x):
 
 
 @a_draw
+def draw_below_one(rng, x):
+    for i in range(x.size):
+        x[i] = 1 - rng.standard_exponential() / 3
+
+
+@a_draw
 def draw_ordered_normal(rng, x):
     for i in range(x.size):
         x[i] = rng.standard_normal()
@@ -359,6 +372,25 @@ def draw_corner(rng, x):
         for i in range(x.size):
             x[i] = abs(rng.standard_normal())
         if np.mean(x) < 0.9:
+            return
+
+
+@a_draw
+def draw_beside_corner(rng, x):
+    x[0] = abs(rng.standard_normal())
+    while True:
+        for i in range(1, x.size):
+            x[i] = abs(rng.standard_normal())
+        if np.mean(x[1:]) < 0.9:
+            return
+
+
+@a_draw
+def draw_in_orthant_of_ball(rng, x):
+    while True:
+        for i in range(x.size):
+            x[i] = abs(rng.standard_normal())
+        if np.sum(x * x) < x.size:
             return
 
 
@@ -439,6 +471,13 @@ def corner_plane(n):
     return np.full((1, n), -1 / np.sqrt(n)), np.array([0.9 * np.sqrt(n)])
 
 
+def plane_beside_the_first(n):
+    """The mean of all but the first below 0.9."""
+    row = np.full((1, n), -1 / np.sqrt(n - 1))
+    row[0, 0] = 0.0
+    return row, np.array([0.9 * np.sqrt(n - 1)])
+
+
 TARGETS = {
     "none": Target(correlated, draw_correlated, dense=True),
     "lower": Target(normal, draw_half_normal, lower=0.0),
@@ -476,6 +515,27 @@ TARGETS = {
         least=2,
     ),
     "transform": Target(waiting, draw_waiting, lower=0.0, first_free=True, least=2),
+    "log": Target(normal, draw_half_normal, lower=0.0, maps=(ABOVE,), dense=True),
+    "log below": Target(rising, draw_below_one, upper=1.0, maps=(BELOW,)),
+    "logit": Target(rising, draw_rising, lower=0.0, upper=1.0, maps=(BETWEEN,), dense=True),
+    "log beside a bound": Target(normal, draw_half_normal, lower=0.0, maps=(ABOVE, NONE), least=2),
+    "log beside planes": Target(
+        normal,
+        draw_beside_corner,
+        lower=0.0,
+        maps=(ABOVE, *[NONE] * 19),
+        planes=plane_beside_the_first,
+        least=2,
+    ),
+    "log within a barrier": Target(
+        normal,
+        draw_in_orthant_of_ball,
+        ball,
+        lower=0.0,
+        maps=(ABOVE,),
+        sharpness=6.0,
+        inner=4,
+    ),
     "cliff": Target(cliff, draw_below_cliff),
     "smoothed": Target(normal, draw_smoothed, soft_floor, sharpness=3.0, inner=1, smooth=True),
 }
@@ -490,6 +550,9 @@ for name in (
     "planes with bounds",
     "barrier",
     "mirror",
+    "log",
+    "logit",
+    "log beside a bound",
 ):
     # not the density's own quadratic, so that something is left over
     TARGETS[f"{name}, turning"] = replace(TARGETS[name], pull=0.0, centre=0.3, frequency=0.8)

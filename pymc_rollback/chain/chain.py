@@ -1,5 +1,7 @@
 """One chain, in terms of the coordinates: where it begins, how it draws, what it learns."""
 
+from typing import overload
+
 import numpy as np
 
 from pymc_rollback.chain.draw import Batch, Draw, Given
@@ -9,8 +11,9 @@ from pymc_rollback.chain.race import Race
 from pymc_rollback.chain.start import Start
 from pymc_rollback.chain.trajectories import Trajectories
 from pymc_rollback.chain.warmup import STARTS, Learnt
+from pymc_rollback.kernels.maps import changed
 from pymc_rollback.kernels.run import ready, repeat_trajectory
-from pymc_rollback.kernels.state import read_point
+from pymc_rollback.kernels.state import NO_MAPS, read_point
 from pymc_rollback.target.compile import Compiled
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
@@ -89,7 +92,8 @@ class Chain(Trajectories):
         self._take_metric(given)
         bounds = given.lower, given.upper
         image = self.walls.draw_image(position, *bounds, self.options.sharpness, rng)
-        return self.evaluate(functions, image, given)
+        point = self.evaluate(functions, image, given)
+        return changed(NO_MAPS, self.learnt.maps, point[None])[0]
 
     def _take_metric(self, given: Given) -> None:
         """Make the metric of a covariance that is given, as soon as bounds are known."""
@@ -128,8 +132,8 @@ class Chain(Trajectories):
 
     def learn(
         self, functions: Compiled, draw: Draw, given: Given, rng: np.random.Generator
-    ) -> None:
-        """Tune by what a draw has shown."""
+    ) -> np.ndarray:
+        """Tune by what a draw has shown; the draw as a point in the coordinates from then on."""
         position, _, slope = draw.here
         outside = 1.0 - draw.outcome.inside
         rates = draw.outcome.acceptance_rate, outside, draw.outcome.steps
@@ -139,16 +143,27 @@ class Chain(Trajectories):
         if self.learnt.at_window_end:
             self.before = self.learnt
             self.learnt = Race(self, functions, draw.point, given, rng).run()
+        [point] = changed(draw.system.maps, self.learnt.maps, draw.point[None])
+        return point
 
-    def finish(self) -> None:
-        """Stop tuning. A window that has just begun had no time to tune its step size: leave it.
+    @overload
+    def finish(self, point: np.ndarray) -> np.ndarray: ...
 
-        Numbers of steps of a fixed time are found as a window begins, and need no more.
+    @overload
+    def finish(self, point: None) -> None: ...
+
+    def finish(self, point: np.ndarray | None) -> np.ndarray | None:
+        """Stop tuning; the chain's point, if it has one, in the coordinates from then on.
+
+        A window that has just begun had no time to tune its step size: leave it. Numbers of steps
+        of a fixed time are found as a window begins, and need no more.
         """
+        maps = self.learnt.maps
         new = self.learnt.window.draws < LEAST_WINDOW and self.learnt.time == 0
         if self.before is not None and new:
             self.learnt, self.before = self.before, None
         self.learnt = self.warmup.settle(self.learnt)
+        return None if point is None else changed(maps, self.learnt.maps, point[None])[0]
 
     def complaint(self) -> str | None:
         """What is wrong at the end of warm-up, and the remedy; None if nothing."""

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_rollback.chain.choice import Choice
+from pymc_rollback.chain.maps import count_mapped
+from pymc_rollback.kernels.maps import in_values
 from pymc_rollback.kernels.state import Point, System, read_point
 from pymc_rollback.kernels.stats import Outcome, as_outcome
 
@@ -22,6 +24,8 @@ class Given(NamedTuple):
         Lower and upper bounds at which coordinates are reflected; infinite for all others.
     bounded
         Which of those coordinates have a finite bound.
+    stays
+        Whether all of this is the same for the whole chain.
     """
 
     others: np.ndarray
@@ -29,6 +33,7 @@ class Given(NamedTuple):
     upper: np.ndarray
     reflecting: tuple[np.ndarray, np.ndarray]
     bounded: np.ndarray
+    stays: bool
 
 
 class Draw(NamedTuple):
@@ -60,9 +65,23 @@ class Draw(NamedTuple):
         return read_point(self.point)
 
     @property
+    def drawn(self) -> Point:
+        """The draw in terms of values, as the density has them."""
+        return self._in_values(self.point)
+
+    @property
     def diverged_at(self) -> Point:
-        """The point at which the trajectory diverged, if it did."""
-        return read_point(self.last)
+        """The values at which the trajectory diverged, if it did."""
+        return self._in_values(self.last)
+
+    @property
+    def mapped(self) -> int:
+        """Number of coordinates that move under a log or a logit."""
+        return count_mapped(self.system.maps)
+
+    def _in_values(self, point: np.ndarray) -> Point:
+        [point] = in_values(self.system.maps, point[None])
+        return read_point(point)
 
 
 class Batch(NamedTuple):
@@ -87,6 +106,16 @@ class Batch(NamedTuple):
     step_size: float
     choice: Choice
     system: System
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """The draws in terms of values, as the density has them."""
+        return in_values(self.system.maps, self.points)
+
+    @property
+    def mapped(self) -> int:
+        """Number of coordinates that move under a log or a logit."""
+        return count_mapped(self.system.maps)
 
     @property
     def draws(self) -> list[Draw]:

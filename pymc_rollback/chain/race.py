@@ -1,15 +1,18 @@
 """The end of a window of warm-up: what is done in the next is chosen by a race."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_rollback.chain.choice import Choice
 from pymc_rollback.chain.draw import Given
+from pymc_rollback.chain.maps import find_maps
 from pymc_rollback.chain.score import Heat, compare
 from pymc_rollback.chain.trajectories import Trajectories
 from pymc_rollback.chain.warmup import Learnt
-from pymc_rollback.kernels.state import read_point
+from pymc_rollback.kernels.maps import changed
+from pymc_rollback.kernels.state import NO_MAPS, read_point
 from pymc_rollback.kernels.stats import WALL_CONTACTS
 from pymc_rollback.target.compile import Compiled
 
@@ -28,8 +31,8 @@ HEAT_CALL = 50
 CHEAPER = 200
 """How many contacts with planes, or steps under walls alone, count as much as a gradient."""
 
-FADING, CLEARLY, TIMELY = 0.5, 0.2, 0.1
-"""What earlier races count, and the leads that a dense metric and another time need."""
+FADING, CLEARLY, AHEAD = 0.5, 0.2, 0.1
+"""What earlier races count, and the leads that a dense metric, and other maps or times need."""
 
 TEMPI = (0.6, 1.6)
 """Other times that are tried, by the usual one: walls that confine ask for a shorter one."""
@@ -64,6 +67,7 @@ class Race:
         self.runs, self.warmup = trajectories, trajectories.warmup
         self.closed = trajectories.learnt
         self.functions, self.point, self.given, self.rng = functions, point, given, rng
+        self.start = point
         self.running = self.warmup.candidates(self.closed)
 
     def run(self) -> Learnt:
@@ -71,34 +75,56 @@ class Race:
         closed, warmup = self.closed, self.warmup
         leads, behind = FADING * np.array(closed.leads), np.array(closed.behind)
         choices = [warmup.choices[k] for k in self.running] or [closed.choice]
-        entries = [self._enter(choice) for choice in choices]
+        evident = self._find_maps()
+        first = evident if closed.maps.size or not np.any(np.isfinite(behind)) else NO_MAPS
+        entries = [self._enter(choice, first) for choice in choices]
         best = entries[0]
         if len(choices) > 1:
             behind[self.running] = compare([entry.heat for entry in entries])
             leads[self.running] += behind[self.running]
             clearly = [CLEARLY * choice.dense for choice in choices]
             best = entries[int(np.argmax(leads[self.running] - clearly))]
+            if evident.size:
+                best = self._choose_maps(best, NO_MAPS if first.size else evident)
             if warmup.tunes_time(best.learnt):
                 best = self._choose_time(best)
         return best.learnt._replace(leads=tuple(leads.tolist()), behind=tuple(behind.tolist()))
 
+    def _find_maps(self) -> np.ndarray:
+        """Maps under which coordinates may move better, by the draws of the window."""
+        closed, given = self.closed, self.given
+        if not (given.stays and len(self.running) > 1):
+            return closed.maps
+        return find_maps(closed.window, closed.maps, self.runs.walls, given.reflecting)
+
+    def _choose_maps(self, best: Entry, maps: np.ndarray) -> Entry:
+        """The same choice under other maps, if it is better."""
+        return self._better(best, [self._enter(best.learnt.choice, maps)])
+
     def _choose_time(self, best: Entry) -> Entry:
         """The same choice with the best of several times."""
-        entries = [best, *(self._enter(best.learnt.choice, tempo) for tempo in TEMPI)]
+        learnt = best.learnt
+        return self._better(
+            best, [self._enter(learnt.choice, learnt.maps, tempo) for tempo in TEMPI]
+        )
+
+    def _better(self, best: Entry, others: Sequence[Entry]) -> Entry:
+        """The best of some entries, if it is ahead of the first by enough."""
+        entries = [best, *others]
         behind = compare([entry.heat for entry in entries])
-        behind[0] += TIMELY
+        behind[0] += AHEAD
         return entries[int(np.argmax(behind))]
 
-    def _enter(self, choice: Choice, tempo: float = 1.0) -> Entry:
+    def _enter(self, choice: Choice, maps: np.ndarray, tempo: float = 1.0) -> Entry:
         """Learn from the window what a choice needs, and judge it by a heat."""
         runs, closed, given = self.runs, self.closed, self.given
-        stays = given.others.size == 0
         runs.learnt = self.warmup.close_window(
-            closed, given.reflecting, stay=stays, choice=choice, tempo=tempo
+            closed, given.reflecting, stay=given.stays, choice=choice, maps=maps, tempo=tempo
         )
         # densities of earlier draws do not hold where other variables have moved since
-        starts = closed.starts if stays else (self.point,)
-        works = runs.adjust(self.functions, self.point, starts, given, self.rng)
+        points = np.array([self.point, *((given.stays and closed.starts) or (self.point,))])
+        self.start, *starts = changed(closed.maps, maps, points)
+        works = runs.adjust(self.functions, self.start, starts, given, self.rng)
         heat = self._run_heat() if works and len(self.running) > 1 else None
         return Entry(runs.learnt, heat)
 
@@ -116,7 +142,7 @@ class Race:
                 self.functions, point, self.given, self.rng, *length, count=count
             )
             point = batch.points[-1]
-            positions += [read_point(draw).position for draw in batch.points]
+            positions += [read_point(draw).position for draw in batch.drawn]
             gradients += int(batch.gradients.sum())
             contacts += float(batch.outcomes[:, WALL_CONTACTS].sum())
             each = gradients / len(positions)
@@ -126,7 +152,7 @@ class Race:
 
     def _practise(self) -> np.ndarray:
         """Tune the step size of trajectories that double; the point that is reached."""
-        runs, point = self.runs, self.point
+        runs, point = self.runs, self.start
         left = PATIENCE
         for _ in range(PRACTICE if runs.learnt.time == 0 else 0):
             # one by one, so that an interrupt is heard

@@ -7,6 +7,7 @@ From the steepness :math:`s` the sharpness of a row of the joint constraints fol
 import numpy as np
 
 from pymc_rollback.chain.metric import Metric
+from pymc_rollback.kernels.maps import find_values_of
 from pymc_rollback.target.slacks import Slacks
 from pymc_rollback.target.walls import Walls
 
@@ -56,6 +57,7 @@ def first(timed: bool) -> float:
 
 def wall_lengths(
     metric: Metric,
+    maps: np.ndarray,
     walls: Walls,
     slacks: Slacks,
     position: np.ndarray,
@@ -74,8 +76,9 @@ def wall_lengths(
         near = position + scale * spread * rng.normal(size=position.size)
         with np.errstate(all="ignore"):
             # far out a gradient may overflow
-            found = metric.lengths(slacks.gradients(near, others, rows))
-            distance = np.abs(slacks.rows(near, others)[:rows]) / found
+            values, stretch = find_values_of(maps, near)
+            found = metric.lengths(slacks.gradients(values, others, rows) * stretch)
+            distance = np.abs(slacks.rows(values, others)[:rows]) / found
         better = np.isfinite(found) & (found > 0) & (distance < best)
         best, lengths = np.where(better, distance, best), np.where(better, found, lengths)
     return lengths

@@ -150,7 +150,8 @@ class Trajectories:
         """
         if self.options.tunes_rows:
             region, position = (self.walls, self.slacks), read_point(point).position
-            lengths = wall_lengths(self.learnt.metric, *region, position, given.others, rng)
+            here = self.learnt.metric, self.learnt.maps, *region, position
+            lengths = wall_lengths(*here, given.others, rng)
             self.learnt = self.learnt._replace(row_lengths=lengths)
 
         def acceptance(start: np.ndarray, step_size: float, length: int = 1) -> float:
@@ -178,14 +179,17 @@ class Trajectories:
     def _latest_system(self, given: Given, step_size: float) -> System:
         """The system, made anew only where more than the step size has changed since the last."""
         learnt = self.learnt
-        parts = learnt.metric, learnt.flow, learnt.log_steepness, learnt.row_lengths, given
+        walls = learnt.log_steepness, learnt.row_lengths
+        parts = learnt.metric, learnt.maps, learnt.flow, *walls, given
         if self._kept is None or any(map(is_not, parts, self._parts)):
             self._parts, self._kept = parts, self._system(given, step_size)
         return self._kept._replace(inner=self.warmup.inner_steps(learnt, step_size))
 
     def _system(self, given: Given, step_size: float) -> System:
         learnt, metric = self.learnt, self.learnt.metric
-        bounds, bounded = np.array(given.reflecting), given.bounded & ~metric.planar
+        walls = self.warmup.walls_for(learnt.choice, learnt.maps)
+        bounds = np.array(walls.reflecting(*given.reflecting))
+        bounded = given.bounded & walls.reflects & ~metric.planar
         if metric.coupled.size:
             bounds[:, metric.coupled] = [[-np.inf], [np.inf]]
         pull, centre, frequency = learnt.flow
@@ -202,6 +206,7 @@ class Trajectories:
             turns=metric.turns,
             dense=metric.covariance,
             root=metric.root,
-            ordered=self.warmup.walls_for(learnt.choice).runs,
+            ordered=walls.runs,
             inner=self.warmup.inner_steps(learnt, step_size),
+            maps=learnt.maps,
         )

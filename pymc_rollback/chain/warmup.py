@@ -21,10 +21,13 @@ import numpy as np
 from pymc_rollback.chain import steepness
 from pymc_rollback.chain.choice import JITTER, Choice, find_choices, first_choice
 from pymc_rollback.chain.flow import Flow, find_flow, no_flow
+from pymc_rollback.chain.maps import say_maps
 from pymc_rollback.chain.metric import Bounds, Metric, estimate_metric, make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.step_size import StepSize
-from pymc_rollback.chain.window import Window, open_window
+from pymc_rollback.chain.window import Window
+from pymc_rollback.kernels.maps import NONE
+from pymc_rollback.kernels.state import KIND, NO_MAPS
 from pymc_rollback.target.walls import Walls
 
 FIRST_WINDOW = 10
@@ -95,6 +98,8 @@ class Learnt(NamedTuple):
         The step size under dual averaging.
     metric
         The inverse mass matrix.
+    maps
+        The maps under which coordinates move.
     flow
         What is followed exactly while a coordinate drifts.
     log_steepness
@@ -118,13 +123,14 @@ class Learnt(NamedTuple):
     iteration, window_end
         Number of draws that were learnt from, and that at which the present window ends.
     window
-        Sums over the draws of the present window.
+        The draws of the present window, and their slopes.
     starts
         Some of its points, evenly spread over it.
     """
 
     step: StepSize
     metric: Metric
+    maps: np.ndarray
     flow: Flow
     log_steepness: float
     row_lengths: np.ndarray
@@ -177,6 +183,7 @@ class Warmup:
         return Learnt(
             step=StepSize.first(1.0),
             metric=make_metric(self.walls, np.ones(size) if variances is None else variances),
+            maps=NO_MAPS,
             flow=no_flow(size),
             log_steepness=steepness.first(timed=False),
             row_lengths=np.ones(self.walls.barrier_rows),
@@ -189,7 +196,7 @@ class Warmup:
             recent=(1.0, 1.0, float(LEAST_GRADIENTS)),
             iteration=0,
             window_end=FIRST_WINDOW,
-            window=open_window(size, self.options.metric != "diag"),
+            window=Window(),
             starts=(),
         )
 
@@ -255,7 +262,9 @@ class Warmup:
         other, lead = min(against, key=lambda x: (x[0].time > 0, x[0].dense, x[0].curved))
         steps = f" in {learnt.steps} step{'s' * (learnt.steps > 1)}" if learnt.time > 0 else ""
         why = f"{np.exp(-lead):.2g} times the effective draws per gradient of {other.text}"
-        return f"Chosen in warm-up: {learnt.choice.text}{steps}; the best made {why}."
+        maps = say_maps(learnt.maps, self.walls.names)
+        under = f", {maps}" if maps else ""
+        return f"Chosen in warm-up: {learnt.choice.text}{steps}{under}; the best made {why}."
 
     def is_early(self, learnt: Learnt) -> bool:
         """Whether the chain may still be on its way, so that the spread of its draws misleads."""
@@ -341,9 +350,10 @@ class Warmup:
             and (not choice.dense or draws >= (MORE * self.walls.size if choice.curved else least))
         ]
 
-    def walls_for(self, choice: Choice) -> Walls:
-        """The walls as a choice has them."""
-        return self._walls_apart if choice.apart else self.walls
+    def walls_for(self, choice: Choice, maps: np.ndarray) -> Walls:
+        """The walls as a choice has them, and as they are under maps."""
+        walls = self._walls_apart if choice.apart else self.walls
+        return walls.without_bounds(maps[KIND] != NONE) if maps.size else walls
 
     @cached_property
     def _walls_apart(self) -> Walls:
@@ -354,7 +364,14 @@ class Warmup:
         return learnt.time > 0 and self.options.trajectory_time is None
 
     def close_window(
-        self, learnt: Learnt, bounds: Bounds, *, stay: bool, choice: Choice, tempo: float = 1.0
+        self,
+        learnt: Learnt,
+        bounds: Bounds,
+        *,
+        stay: bool,
+        choice: Choice,
+        maps: np.ndarray = NO_MAPS,
+        tempo: float = 1.0,
     ) -> Learnt:
         """Update metric and pull from the draws of a window, and open the next.
 
@@ -366,10 +383,12 @@ class Warmup:
             Lower and upper bounds at which coordinates are reflected.
         stay
             Whether they are the same for the whole chain.
-        choice, tempo
+        choice, maps, tempo
             What the next window goes on with, and a factor of its time.
         """
-        walls, window, metric = self.walls_for(choice), learnt.window, learnt.metric
+        walls, metric = self.walls_for(choice, maps), learnt.metric
+        window = learnt.window.changed(learnt.maps, maps)
+        bounds = walls.reflecting(*bounds)
         moments = window.moments
         autocorrelation = moments.autocorrelation()
         alike = (choice.time > 0) == (learnt.time > 0)
@@ -386,6 +405,7 @@ class Warmup:
         return learnt._replace(
             autocorrelation=learnt.autocorrelation if autocorrelation is None else autocorrelation,
             metric=metric,
+            maps=maps,
             choice=choice._replace(time=tempo * choice.time),
             finer=0.0,
             # as it was, where states count as they did
@@ -393,7 +413,7 @@ class Warmup:
             starts=(),
             flow=find_flow(moments, metric, walls, bounds),
             window_end=2 * learnt.window_end,
-            window=open_window(walls.size, self.options.metric != "diag"),
+            window=Window(),
         )
 
     def search_step(self, learnt: Learnt, acceptance: Callable[[float], float]) -> Learnt:

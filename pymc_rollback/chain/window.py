@@ -1,8 +1,11 @@
-"""A window of draws: sums over it, and what they tell besides the metric."""
+"""A window of draws, and what it tells besides the metric."""
 
 from typing import NamedTuple
 
 import numpy as np
+
+from pymc_rollback.kernels.maps import changed
+from pymc_rollback.kernels.state import BEYOND, POSITION, SLOPE, new_points
 
 LEAST_PULL = 0.1
 """Smallest slope, per standard deviation, that is worth following exactly."""
@@ -11,63 +14,50 @@ TINY = np.finfo(float).tiny
 
 
 class Window(NamedTuple):
-    """Sums over some successive draws of a chain, each less the first of them.
+    """Some successive draws of a chain, and the slopes of the potential there."""
 
-    Attributes
-    ----------
-    draws
-        Their number.
-    first
-        The first draw.
-    last
-        The last draw, less the first.
-    sums
-        Of the draws, their squares, the slopes of the potential there, slopes times draws, squared
-        slopes, and draws times the one before, as rows.
-    products
-        Sums of the outer products of the draws, and of the slopes, for a dense metric; else empty.
-    """
+    positions: tuple[np.ndarray, ...] = ()
+    slopes: tuple[np.ndarray, ...] = ()
 
-    draws: int
-    first: np.ndarray
-    last: np.ndarray
-    sums: np.ndarray
-    products: np.ndarray
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return len(self.positions)
 
     def add(self, position: np.ndarray, slope: np.ndarray) -> "Window":
         """The window with one more draw."""
-        first = position.copy() if self.draws == 0 else self.first
-        x = position - first
-        terms = np.array([x, x * x, slope, slope * x, slope * slope, x * self.last])
-        products = self.products
-        if products.size:
-            pair = terms[[0, 2]]
-            products = products + pair[:, :, None] * pair[:, None, :]
-        return Window(self.draws + 1, first, x, self.sums + terms, products)
+        return Window((*self.positions, position), (*self.slopes, slope))
+
+    def changed(self, before: np.ndarray, after: np.ndarray) -> "Window":
+        """The window in other coordinates: maps from the present ones, and from the others."""
+        if before.size == after.size == 0:
+            return self
+        points = new_points(self.draws, self.positions[0].size)
+        points[:, POSITION, :-BEYOND] = self.positions
+        points[:, SLOPE, :-BEYOND] = np.negative(self.slopes)
+        points = changed(before, after, points)
+        return Window(tuple(points[:, POSITION, :-BEYOND]), tuple(-points[:, SLOPE, :-BEYOND]))
 
     @property
     def moments(self) -> "Moments":
         """Averages over the draws."""
-        mean, square, slope, cross, slope_square, lagged = self.sums / self.draws
+        positions, slopes = np.array(self.positions), np.array(self.slopes)
+        mean, slope = positions.mean(axis=0), slopes.mean(axis=0)
+        x, g = positions - mean, slopes - slope
         return Moments(
-            mean=self.first + mean,
-            variance=square - mean**2,
+            mean=mean,
+            variance=np.mean(x * x, axis=0),
             slope=slope,
-            slope_variance=slope_square - slope**2,
-            cross_covariance=cross - slope * mean,
-            lagged_covariance=lagged - mean**2,
+            slope_variance=np.mean(g * g, axis=0),
+            cross_covariance=np.mean(g * x, axis=0),
+            lagged_covariance=np.sum(x[1:] * x[:-1], axis=0) / self.draws,
         )
 
     def covariances(self) -> np.ndarray:
-        """Covariances of the draws, and of the slopes, if products were summed."""
-        mean = self.sums[[0, 2]] / self.draws
-        return self.products / self.draws - mean[:, :, None] * mean[:, None, :]
-
-
-def open_window(size: int, dense: bool) -> Window:
-    """A window without draws of so many coordinates."""
-    products = np.zeros((2, size, size) if dense else (0, 0, 0))
-    return Window(0, np.zeros(size), np.zeros(size), np.zeros((6, size)), products)
+        """Covariances of the draws, and of the slopes."""
+        both = np.array([self.positions, self.slopes])
+        both -= both.mean(axis=1, keepdims=True)
+        return both.transpose(0, 2, 1) @ both / self.draws
 
 
 class Moments(NamedTuple):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_rollback.kernels.drift import drift
+from pymc_rollback.kernels.maps import find_values, map_push, map_slope
 from pymc_rollback.kernels.metric import find_kinetic_energy
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
@@ -23,10 +24,10 @@ from pymc_rollback.kernels.state import (
 def evaluate_walls(walls, system, state):
     """Fill in what the walls say about a position."""
     if system.inner > 0:
-        position = state[POSITION, : system.coordinates.shape[1]]
-        answer = walls((position, system.others, system.sharpness))[0]
+        answer = walls((_find_values(system, state), system.others, system.sharpness))[0]
         for i in range(answer.size):
             state[PUSH, i] = answer[i]
+        map_push(system.maps, state)
     else:
         state[PUSH, SLACK] = np.inf
 
@@ -34,10 +35,17 @@ def evaluate_walls(walls, system, state):
 @inlined
 def evaluate_model(model, system, state):
     """Fill in what the model says about a position."""
-    position = state[POSITION, : system.coordinates.shape[1]]
-    answer = model((position, system.others))[0]
+    answer = model((_find_values(system, state), system.others))[0]
     for i in range(answer.size):
         state[SLOPE, i] = answer[i]
+    map_slope(system.maps, state)
+
+
+@inlined
+def _find_values(system, state):
+    """What model and walls are functions of."""
+    position = state[POSITION, : system.coordinates.shape[1]]
+    return find_values(system.maps, position) if system.maps.size > 0 else position
 
 
 @inlined

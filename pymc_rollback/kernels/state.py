@@ -28,6 +28,12 @@ LOG_DENSITY, WALL_ENERGY, LOG_WEIGHT, SLACK, CONTACTS = -3, -3, -2, -1, -1
 The last, in the row VELOCITY, counts the contacts with planes in a step.
 """
 
+KIND, LEAST, MOST = range(3)
+"""Rows of maps: what kind of map each coordinate has, and the bounds of its values."""
+
+NO_MAPS = np.empty((3, 0))
+"""Maps where all coordinates are values."""
+
 INVERSE_MASS, LOWER, UPPER, PULL, PLANAR, CENTRE, FREQUENCY = range(7)
 """Rows of what is fixed for each coordinate."""
 
@@ -65,6 +71,8 @@ class System(NamedTuple):
     inner
         Number of steps under the walls alone in each step; zero where there are no walls, which
         are then never called.
+    maps
+        From coordinates to values; without columns where coordinates are values.
     """
 
     others: NDArray
@@ -79,11 +87,13 @@ class System(NamedTuple):
     root: NDArray
     ordered: NDArray
     inner: int
+    maps: NDArray = NO_MAPS
 
 
 INDICES = types.int64[::1]
 SYSTEM = types.NamedTuple(
-    [VECTOR, VECTOR, MATRIX, INDICES, INDICES, types.boolean, *[MATRIX] * 5, types.int64], System
+    [VECTOR, VECTOR, MATRIX, INDICES, INDICES, types.boolean, *[MATRIX] * 5, types.int64, MATRIX],
+    System,
 )
 
 

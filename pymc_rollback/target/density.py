@@ -31,6 +31,12 @@ class Block:
     shape: tuple[int, ...]
     dtype: str
 
+    @property
+    def element_names(self) -> list[str]:
+        """What each of its coordinates is called: its name with the indices in its value."""
+        indices = (",".join(map(str, index)) for index in np.ndindex(self.shape))
+        return [f"{self.name}[{index}]" if index else self.name for index in indices]
+
     def take(self, vector: TensorVariable) -> TensorVariable:
         """The variable's coordinates, in its own shape and type."""
         return pt.cast(vector[self.span].reshape(self.shape), self.dtype)

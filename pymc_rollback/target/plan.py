@@ -39,11 +39,14 @@ class Treatment:
         The reason, for people.
     transform
         The transform under which it is sampled, if any.
+    chosen
+        Whether the user has chosen it.
     """
 
     action: str
     why: str
     transform: Transform | None = None
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,7 +248,7 @@ def choose_treatments(
         elif name in transform:
             treatments[name] = Treatment("transform", "chosen by the user", transform_of(support))
         else:
-            treatments[name] = Treatment(_action(support), "chosen by the user")
+            treatments[name] = Treatment(_action(support), "chosen by the user", chosen=True)
             if name not in reflect:
                 doubtful.append(name)
     for name in [name for name in doubtful if name not in sharp]:

@@ -28,10 +28,13 @@ class Walls:
 
     Attributes
     ----------
-    size
-        Number of coordinates.
+    names
+        What each coordinate is called, such as ``x[0]``.
     reflects
         Which coordinates are reflected at their bounds while they drift, or kept in order.
+    mappable
+        Which of them may move under a log or a logit instead: those that no order and no plane
+        concerns, and of which the user has not said that they reflect.
     runs, run_names
         Start, length and direction of each run of coordinates that is kept in order, and the name
         of its variable.
@@ -49,8 +52,9 @@ class Walls:
         Places in the vector of sharpness, each with the names that stand for it.
     """
 
-    size: int
+    names: tuple[str, ...]
     reflects: np.ndarray
+    mappable: np.ndarray
     runs: np.ndarray
     run_names: tuple[str, ...]
     planes: np.ndarray
@@ -59,6 +63,11 @@ class Walls:
     is_affine: bool
     has_energy: bool
     sharp: tuple[tuple[tuple[str, ...], slice], ...]
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return len(self.names)
 
     @property
     def planar(self) -> np.ndarray:
@@ -86,6 +95,10 @@ class Walls:
         rows = self.order_rows() / np.sqrt(2.0)
         planes = np.c_[self.planes, np.c_[rows, np.zeros(len(rows))].T]
         return replace(self, planes=np.ascontiguousarray(planes), runs=self.runs[:0], run_names=())
+
+    def without_bounds(self, free: np.ndarray) -> "Walls":
+        """The same walls where some coordinates have no bounds."""
+        return replace(self, reflects=self.reflects & ~free)
 
     def order_rows(self) -> np.ndarray:
         """Rows of ``A x > 0`` that say that runs of coordinates are in order."""
@@ -150,9 +163,11 @@ def read_walls(density: Density) -> Walls:
     plan, size = density.plan, density.size
     barriers = density.region.evaluate([c.slack for c in plan.barriers], density.start)
     rows = [slack.size for slack in barriers]
-    reflects = np.zeros(size, dtype=bool)
-    for block, _ in density.pairs(plan.reflected):
+    reflects, mappable = np.zeros((2, size), dtype=bool)
+    planes = read_planes(density)
+    for block, support in density.pairs(plan.reflected):
         reflects[block.span] = True
+        mappable[block.span] = support.order is None and not plan.treatments[block.name].chosen
     runs = [
         (block.name, (start, block.shape[-1], 1.0 if support.order == "ascending" else -1.0))
         for block, support in density.pairs(plan.reflected)
@@ -165,11 +180,12 @@ def read_walls(density: Density) -> Walls:
     ]
     straight = not plan.transformed and not plan.mirrored
     return Walls(
-        size=size,
+        names=tuple(name for block in density.blocks for name in block.element_names),
         reflects=reflects,
+        mappable=mappable & ~np.any(planes[:-1] != 0, axis=1),
         runs=np.array([run for _, run in runs], dtype=float).reshape(-1, 3),
         run_names=tuple(name for name, _ in runs),
-        planes=read_planes(density),
+        planes=planes,
         mirrors=tuple(mirrors),
         barrier_rows=sum(rows),
         is_affine=straight and all(c.affine for c in (*plan.barriers, *plan.planes)),

@@ -4,33 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness import no_walls
 
 from pymc_rollback.chain.metric import estimate_metric, make_metric
-from pymc_rollback.chain.window import open_window
-from pymc_rollback.target.walls import Walls
+from pymc_rollback.chain.window import Window
 
 COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
 
-WALLS = Walls(
-    size=3,
-    reflects=np.zeros(3, dtype=bool),
-    runs=np.empty((0, 3)),
-    run_names=(),
-    planes=np.array([[0.6], [0.0], [0.8], [1.0]]),
-    mirrors=(),
-    barrier_rows=0,
-    is_affine=True,
-    has_energy=False,
-    sharp=(),
-)
+WALLS = no_walls(3, planes=np.array([[0.6], [0.0], [0.8], [1.0]]))
 """A plane that concerns the first and the last coordinate."""
 
 
-def window_of(draws, dense=False, slopes=None):
-    window = open_window(draws.shape[1], dense)
-    for x, slope in zip(draws, np.zeros_like(draws) if slopes is None else slopes, strict=True):
-        window = window.add(x, slope)
-    return window
+def window_of(draws, slopes=None):
+    return Window(tuple(draws), tuple(np.zeros_like(draws) if slopes is None else slopes))
 
 
 @pytest.fixture
@@ -87,12 +73,12 @@ def test_estimates(draws):
     diagonal = estimate_metric(window_of(draws), unit, WALLS, dense=False, early=False)
     np.testing.assert_allclose(diagonal.variances, draws.var(0))
     assert diagonal.covariance.size == diagonal.root.size == 0
-    window = window_of(draws, dense=True)
+    window = window_of(draws)
     dense = estimate_metric(window, unit, WALLS, dense=True, early=False)
     covariance = np.cov(draws.T, bias=True)
     np.testing.assert_allclose(dense.covariance, covariance, rtol=1e-10, atol=1e-12)
     few = draws[:5]
-    dense = estimate_metric(window_of(few, dense=True), unit, WALLS, dense=True, early=False)
+    dense = estimate_metric(window_of(few), unit, WALLS, dense=True, early=False)
     expected = 5 / (5 + 3 + 5) * np.cov(few.T, bias=True)
     np.fill_diagonal(expected, few.var(0))
     np.testing.assert_allclose(dense.covariance, expected, rtol=1e-10, atol=1e-12)
@@ -104,7 +90,7 @@ BOUNDS = np.array([-1.0, -np.inf, -np.inf]), np.array([2.0, 5.0, np.inf])
 def dense_metric(draws, walls, bounds):
     kind = {"dense": True, "early": False, "bounds": bounds}
     unit = make_metric(walls, np.ones(3))
-    return estimate_metric(window_of(draws, dense=True), unit, walls, **kind)
+    return estimate_metric(window_of(draws), unit, walls, **kind)
 
 
 def test_bounds_that_may_move_are_of_coordinates_that_are_correlated_with_no_other(draws):
@@ -140,11 +126,11 @@ def collinear(size=10, correlation=0.999):
     return correlation * np.ones((size, size)) + (1 - correlation) * np.eye(size)
 
 
-WIDE = replace(WALLS, size=10, reflects=np.zeros(10, dtype=bool), planes=np.empty((11, 0)))
+WIDE = no_walls(10)
 
 
 def metric_of(draws, slopes):
-    window = window_of(draws, dense=True, slopes=slopes)
+    window = window_of(draws, slopes=slopes)
     unit = make_metric(WIDE, np.ones(10))
     return estimate_metric(window, unit, WIDE, dense=True, early=False).covariance
 

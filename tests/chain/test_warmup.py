@@ -13,6 +13,7 @@ import pymc_rollback as rb
 from pymc_rollback.chain.choice import JITTER, QUARTER, QUARTER_TURN, Choice, find_choices
 from pymc_rollback.chain.race import FADING
 from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH, HOPELESS, LEAST_RACE
+from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator, as_model
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_points
@@ -85,7 +86,7 @@ def test_who_takes_part_in_a_race():
     chain = fresh_chain()
     learnt = chain.learnt._replace(leads=(0.0, -HOPELESS - 0.1, -0.5, 0.0, 0.0, 0.0))
     assert chain.warmup.candidates(learnt) == []
-    learnt = learnt._replace(window=learnt.window._replace(draws=LEAST_RACE))
+    learnt = learnt._replace(window=Window(LEAST_RACE * (np.zeros(3),)))
     assert chain.warmup.candidates(learnt) == [0, 2, 3, 4, 5]
     later = learnt._replace(leads=tuple(FADING * lead for lead in learnt.leads))
     assert chain.warmup.candidates(later) == [0, 1, 2, 3, 4, 5]
@@ -114,7 +115,7 @@ def test_a_given_time_is_kept_without_a_race():
     """Tuning may stop before there are draws enough for one."""
     chain = fresh_chain(trajectory_time=1.5)
     chain.learnt = chain.learnt._replace(step=chain.learnt.step.first(0.4))
-    chain.finish()
+    chain.finish(None)
     assert (chain.learnt.time, chain.learnt.steps) == (1.5, 4)
 
 
@@ -185,7 +186,7 @@ def test_a_window_that_has_just_begun_is_left(creeping):
     chain = fresh_chain()
     chain.before = chain.learnt
     close_window(chain, creeping)
-    chain.finish()
+    chain.finish(None)
     assert chain.learnt.iteration == 0 and chain.before is None
 
 
