@@ -178,6 +178,7 @@ def is_outside(least, position, walls_address, system):
             MATRICES,
             MATRIX,
             MATRIX,
+            MATRIX,
         )
     )
 )
@@ -196,6 +197,7 @@ def make_transitions(
     bounds,
     points,
     outcomes,
+    counts,
     sums,
 ):
     """Add to the sums of changes, of values, and of the squares of both.
@@ -228,6 +230,7 @@ def make_transitions(
             points,
             lasts,
             outcomes,
+            counts,
         )
         least = look(point[POSITION], bounds, system.planes, after)
         sums[4, 1] += is_outside(least, point[POSITION], walls_address, system)
@@ -270,12 +273,13 @@ def run(
     name = KERNELS[case.kernel][0]
     points, sums = np.zeros((1, 2, case.n + 3)), np.zeros((5, len(VIEWS)))
     rng = np.random.default_rng([seed, *map(ord, case.text)])
+    system = target.system(case.n, case.dense) if system is None else system
     make_transitions()(
         *addresses(kernels, name),
         address_of(target.model(), MODEL),
         0 if target.walls is None else address_of(target.walls(), WALLS),
         address_of(target.draw(), DRAW),
-        target.system(case.n, case.dense) if system is None else system,
+        system,
         case.step_size,
         case.length,
         case.repeats,
@@ -284,6 +288,7 @@ def run(
         target.bounds(case.n),
         points,
         np.empty((1, len(Outcome._fields))),
+        np.empty((1, 1 + system.met.size)),
         sums,
     )
     return sums

@@ -13,7 +13,7 @@ from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
-from pymc_rollback.kernels.state import System
+from pymc_rollback.kernels.state import System, new_counts
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
@@ -121,6 +121,7 @@ class Target:
             root=root,
             ordered=np.array([[0.0, n, 1.0]]) if self.ordered else np.empty((0, 3)),
             inner=self.inner,
+            met=new_counts(n, len(rows)),
         )
 
 
