@@ -15,7 +15,7 @@ from benchmarks.rows import Row
 from benchmarks.work import factorisation
 from pymc_rollback.kernels.leapfrog import evaluate_model, evaluate_walls, leapfrog
 from pymc_rollback.kernels.native import MATRIX, MODEL, WALLS, borrowed
-from pymc_rollback.kernels.state import MOMENTUM, SYSTEM, System, new_state
+from pymc_rollback.kernels.state import MOMENTUM, SYSTEM, System, new_counts, new_state
 
 LOOP = types.void(MODEL, WALLS, SYSTEM, MATRIX, types.float64, types.int64)
 
@@ -73,6 +73,7 @@ def step_over_gradient(model, size, mu, step_size, n, repeats):
         root=nothing,
         ordered=np.empty((0, 3)),
         inner=1,
+        met=new_counts(size, 0),
     )
     state = new_state(np.full(size, 0.5))
     state[MOMENTUM, :size] = np.random.default_rng(1).normal(size=size)

@@ -139,8 +139,8 @@ BREAKS = [
         "a bounce that forgets the sign",
         make_case("lower", "doubling", 2, 0.3),
         "drift",
-        "return (2 * lower - position, -velocity) if outside",
-        "return (2 * lower - position, velocity) if outside",
+        "return (2 * lower - position, -velocity, 1, 0) if outside",
+        "return (2 * lower - position, velocity, 1, 0) if outside",
     ),
     Break(
         "a reflection in the wrong metric",

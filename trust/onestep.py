@@ -179,6 +179,7 @@ def is_outside(least, x, walls_address, system):
             MATRICES,
             MATRIX,
             MATRIX,
+            MATRIX,
         )
     )
 )
@@ -197,6 +198,7 @@ def make_transitions(
     bounds,
     points,
     outcomes,
+    counts,
     sums,
 ):
     """Add to the sums of changes, of values, and of the squares of both.
@@ -232,6 +234,7 @@ def make_transitions(
             points,
             lasts,
             outcomes,
+            counts,
         )
         x[:] = point[POSITION, :n]
         for i in range(system.maps.shape[1]):
@@ -277,12 +280,13 @@ def run(
     name = KERNELS[case.kernel][0]
     points, sums = np.zeros((1, 2, case.n + 3)), np.zeros((5, len(VIEWS)))
     rng = np.random.default_rng([seed, *map(ord, case.text)])
+    system = target.system(case.n, case.dense) if system is None else system
     make_transitions()(
         *addresses(kernels, name),
         address_of(target.model(), MODEL),
         0 if target.walls is None else address_of(target.walls(), WALLS),
         address_of(target.draw(), DRAW),
-        target.system(case.n, case.dense) if system is None else system,
+        system,
         case.step_size,
         case.length,
         case.repeats,
@@ -291,6 +295,7 @@ def run(
         target.bounds(case.n),
         points,
         np.empty((1, len(Outcome._fields))),
+        np.empty((1, 1 + system.met.size)),
         sums,
     )
     return sums

@@ -14,7 +14,7 @@ from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.kernels.maps import ABOVE, BELOW, BETWEEN, NONE
 from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
-from pymc_rollback.kernels.state import NO_MAPS, System
+from pymc_rollback.kernels.state import NO_MAPS, System, new_counts
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
@@ -127,6 +127,7 @@ class Target:
             root=root,
             ordered=np.array([[0.0, n, 1.0]]) if self.ordered else np.empty((0, 3)),
             inner=self.inner,
+            met=new_counts(n, len(rows)),
             maps=np.array([kinds, *self.bounds(n)]) if self.maps else NO_MAPS,
         )
 

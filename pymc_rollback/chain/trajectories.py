@@ -12,8 +12,8 @@ from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.steepness import wall_lengths
 from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Learnt, Warmup
 from pymc_rollback.kernels.native import address_of_generator
-from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
-from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_points, read_point
+from pymc_rollback.kernels.run import BLOCK, address_of_trajectory, ready, repeat_trajectory
+from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_counts, new_points, read_point
 from pymc_rollback.kernels.stats import STEPS, Outcome
 from pymc_rollback.kernels.trajectory import (
     doubling_trajectory,
@@ -92,6 +92,7 @@ class Trajectories:
         system = self._latest_system(given, step_size)
         points, lasts = (new_points(count, self.walls.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
+        counts = np.empty((-(-count // BLOCK), 1 + system.met.size))
         with functions.interrupt:
             ready(repeat_trajectory)(
                 address_of_trajectory(self.trajectory(self.learnt.time)),
@@ -107,6 +108,7 @@ class Trajectories:
                 points,
                 lasts,
                 outcomes,
+                counts,
             )
         gradients = outcomes[:, STEPS].astype(int)
         return Batch(points, lasts, outcomes, gradients, step_size, self.learnt.choice, system)
@@ -208,5 +210,6 @@ class Trajectories:
             root=metric.root,
             ordered=walls.runs,
             inner=self.warmup.inner_steps(learnt, step_size),
+            met=new_counts(self.walls.size, metric.planes.shape[1], self.walls.barrier_rows),
             maps=learnt.maps,
         )

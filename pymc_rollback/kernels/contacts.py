@@ -1,4 +1,4 @@
-"""When a motion between planes is given up: too many contacts, or an end on a plane."""
+"""Contacts with walls: how they are counted, and when a motion between planes is given up."""
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,26 @@ MOST_CONTACTS = 10_000
 
 NEAR, TOUCHING = 1e-9, 1e-13
 """Slack of a plane, relative to its terms, that is looked at again, and that rounding may hide."""
+
+
+@inlined
+def count_passes(before, ahead, after, half):
+    """How often a phase has passed even and odd multiples of half a period, from before to after.
+
+    Parameters
+    ----------
+    before, after
+        The phases, from zero to a whole period.
+    ahead
+        Where the phase would be had it not been taken modulo the period.
+    half
+        Half of the period.
+    """
+    if abs(ahead - before) <= 2 * half:  # as nearly always: without a division
+        even = int(after != ahead)
+        return even, even ^ ((before > half) != (after > half))
+    last = int(np.floor(ahead / half))
+    return abs(last >> 1), abs(((last + 1) >> 1) - (before > half))
 
 
 @inlined

@@ -3,11 +3,15 @@
 import numpy as np
 from numba import njit
 
-from pymc_rollback.kernels.contacts import MOST_CONTACTS, give_up_where_unclear
+from pymc_rollback.kernels.contacts import MOST_CONTACTS, count_passes, give_up_where_unclear
 from pymc_rollback.kernels.metric import find_velocity
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.rotation import rotate, rotate_between_planes, swing
 from pymc_rollback.kernels.state import (
+    AT_NEXT,
+    AT_PLANES,
+    AT_UPPER,
+    BEYOND,
     CENTRE,
     CONTACTS,
     FREQUENCY,
@@ -30,45 +34,47 @@ def drift(state, system, time):
     What has arrived has no velocity left, so that all that moves straight does so in one simple
     loop.
     """
-    fixed, ordered = system.coordinates, system.ordered
+    fixed, ordered, met = system.coordinates, system.ordered, system.met
     find_velocity(state, system)
     if system.planes.shape[1] > 0:
         if system.turning:
-            rotate_between_planes(state, fixed, system.planes, system.turns, time)
+            rotate_between_planes(state, fixed, system.planes, system.turns, time, met)
         else:
-            drift_between_planes(state, fixed, system.planes, system.turns, time)
+            drift_between_planes(state, fixed, system.planes, system.turns, time, met)
     for i in system.bouncing:
-        bounce(state, fixed, i, time)
+        bounce(state, fixed, i, time, met)
     rotate(state, system, time)
     for i in range(fixed.shape[1]):
         state[POSITION, i] += time * state[VELOCITY, i]
     for k in range(ordered.shape[0]):
-        put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2])
+        put_in_order(state, int(ordered[k, 0]), int(ordered[k, 1]), ordered[k, 2], met)
 
 
 @inlined
-def bounce(state, fixed, i, time):
+def bounce(state, fixed, i, time, met):
     """Move one coordinate between its bounds for some time, under its quadratic or its pull."""
     x, v = state[POSITION, i], state[VELOCITY, i]
     lower, upper, inverse_mass = fixed[LOWER, i], fixed[UPPER, i], fixed[INVERSE_MASS, i]
     gravity = inverse_mass * fixed[PULL, i]
     centre, frequency = fixed[CENTRE, i], fixed[FREQUENCY, i]
     if frequency > 0:
-        x, v = swing(x, v, lower, upper, centre, frequency, time)
+        x, v, floors, ceilings = swing(x, v, lower, upper, centre, frequency, time)
         state[SPRING, i] = frequency**2 * (x - centre) / inverse_mass
     elif gravity > 0:
-        x, v = fall(x, v, lower, upper, gravity, time)
+        x, v, floors, ceilings = fall(x, v, lower, upper, gravity, time)
     elif gravity < 0:
-        x, v = fall(-x, -v, -upper, -lower, -gravity, time)
+        x, v, ceilings, floors = fall(-x, -v, -upper, -lower, -gravity, time)
         x, v = -x, -v
     else:
-        x, v = reflect(x + time * v, v, lower, upper)
+        x, v, floors, ceilings = reflect(x + time * v, v, lower, upper)
+    met[i] += floors
+    met[AT_UPPER * fixed.shape[1] + i] += ceilings
     state[POSITION, i], state[MOMENTUM, i] = strictly_between(x, lower, upper), v / inverse_mass
     state[VELOCITY, i] = 0.0
 
 
 @njit(error_model="numpy")
-def drift_between_planes(state, fixed, planes, turns, time):
+def drift_between_planes(state, fixed, planes, turns, time, met):
     r"""Move the coordinates that planes concern for some time, from one contact to the next.
 
     At the plane ``a x + c = 0`` the momentum turns to :math:`p - 2 a (a v) / (a M^{-1} a)`, which
@@ -90,6 +96,7 @@ def drift_between_planes(state, fixed, planes, turns, time):
     for _ in range(MOST_CONTACTS):
         now, plane, bound = first_contact(state, fixed, has_bounds, slack, rate, now, until)
         if plane >= 0:
+            met[AT_PLANES * n + plane] += 1
             twice = 2 * rate[plane]
             for j in range(m):
                 change = twice * turns[plane, n + j]
@@ -103,6 +110,7 @@ def drift_between_planes(state, fixed, planes, turns, time):
                 state[MOMENTUM, i] -= forward * twice * turns[plane, n + m + i]
         elif bound >= 0:
             side = UPPER if state[VELOCITY, bound] > 0 else LOWER
+            met[(side - LOWER) * n + bound] += 1
             for j in range(m):
                 change = 2 * state[VELOCITY, bound] * planes[bound, j]
                 rate[j] -= change
@@ -158,18 +166,22 @@ def strictly_between(x, lower, upper):
 
 @njit(error_model="numpy")
 def reflect(position, velocity, lower, upper):
-    """Fold a position into its bounds; the velocity flips with every reflection."""
+    """Fold a position into its bounds; the velocity flips with every reflection.
+
+    Position, velocity, and contacts with the lower and the upper bound.
+    """
     if upper == np.inf:
         outside = position < lower
-        return (2 * lower - position, -velocity) if outside else (position, velocity)
+        return (2 * lower - position, -velocity, 1, 0) if outside else (position, velocity, 0, 0)
     if lower == -np.inf:
         outside = position > upper
-        return (2 * upper - position, -velocity) if outside else (position, velocity)
+        return (2 * upper - position, -velocity, 0, 1) if outside else (position, velocity, 0, 0)
     width = upper - lower
     height = np.mod(position - lower, 2 * width)
+    floors, ceilings = count_passes(0.0, position - lower, height, width)
     if height <= width:
-        return lower + height, velocity
-    return lower + (2 * width - height), -velocity
+        return lower + height, velocity, floors, ceilings
+    return lower + (2 * width - height), -velocity, floors, ceilings
 
 
 @njit(error_model="numpy")
@@ -178,7 +190,7 @@ def fall(position, velocity, lower, upper, gravity, time):
 
     The exact flow of :math:`v^2 / 2 + g (x - \mathrm{lower})`. The motion is periodic: it leaves
     the floor with the speed :math:`v_0 = \sqrt{v^2 + 2 g (x - \mathrm{lower})}`, and its phase
-    is the time since then.
+    is the time since then. Position, velocity, and contacts with the floor and the ceiling.
     """
     launch = np.sqrt(velocity**2 + 2 * gravity * (position - lower))
     height = upper - lower
@@ -187,20 +199,24 @@ def fall(position, velocity, lower, upper, gravity, time):
     else:
         rise = launch / gravity
     if rise == 0.0:
-        return position, velocity
+        return position, velocity, 0, 0
     phase = (launch - abs(velocity)) / gravity
     phase = phase if velocity >= 0 else 2 * rise - phase
-    phase = np.mod(phase + time, 2 * rise)
+    before, ahead = phase, phase + time
+    phase = np.mod(ahead, 2 * rise)
+    floors, tops = count_passes(before, ahead, phase, rise)
     rising = phase <= rise
     since = phase if rising else 2 * rise - phase
     position = lower + max(since * (launch - 0.5 * gravity * since), 0.0)
     speed = launch - gravity * since
-    return min(position, upper), speed if rising else -speed
+    ceilings = tops if launch**2 > 2 * gravity * height else 0
+    return min(position, upper), speed if rising else -speed, floors, ceilings
 
 
 @inlined
-def put_in_order(state, start, length, direction):
+def put_in_order(state, start, length, direction, met):
     """Sort a run of coordinates, and what moves with them: neighbours exchange as they meet."""
+    exchanges = AT_NEXT * (state.shape[1] - BEYOND)
     for i in range(start + 1, start + length):
         x, p, spring = state[POSITION, i], state[MOMENTUM, i], state[SPRING, i]
         j = i
@@ -209,6 +225,7 @@ def put_in_order(state, start, length, direction):
             state[MOMENTUM, j] = state[MOMENTUM, j - 1]
             state[SPRING, j] = state[SPRING, j - 1]
             j -= 1
+            met[exchanges + j] += 1
         state[POSITION, j] = x
         state[MOMENTUM, j] = p
         state[SPRING, j] = spring

@@ -7,9 +7,12 @@ from pymc_rollback.kernels.maps import find_values, map_push, map_slope
 from pymc_rollback.kernels.metric import find_kinetic_energy
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
+    LEAN,
     LOG_DENSITY,
     LOG_WEIGHT,
     MOMENTUM,
+    OF_BARRIER,
+    OUTSIDE,
     POSITION,
     PULL,
     PUSH,
@@ -22,11 +25,17 @@ from pymc_rollback.kernels.state import (
 
 @inlined
 def evaluate_walls(walls, system, state):
-    """Fill in what the walls say about a position."""
+    """Fill in what the walls say about a position, and count what each row of a barrier says."""
     if system.inner > 0:
         answer = walls((_find_values(system, state), system.others, system.sharpness))[0]
-        for i in range(answer.size):
+        size, met = state.shape[1], system.met
+        for i in range(size):
             state[PUSH, i] = answer[i]
+        rows = answer.size - size
+        first = met.size - OF_BARRIER * rows
+        for j in range(rows):
+            met[first + OF_BARRIER * j + OUTSIDE] += answer[size + j] > 0.5
+            met[first + OF_BARRIER * j + LEAN] += answer[size + j]
         map_push(system.maps, state)
     else:
         state[PUSH, SLACK] = np.inf

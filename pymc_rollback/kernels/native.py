@@ -29,7 +29,8 @@ WALLS = types.FunctionType(types.UniTuple(VECTOR, 1)(types.UniTuple(VECTOR, 3)))
 """``walls((position, others, sharpness)) -> (answer,)``: gradient, energy, log weight, slack.
 
 The gradient and the value of the boundary energy, the log weight with which a position may be
-selected, and the smallest of the slacks there.
+selected, and the smallest of the slacks there; then, where they are counted, how steep each row of
+a barrier is, from zero far inside to one far outside.
 """
 
 
@@ -112,7 +113,7 @@ def as_model(function: Callable) -> Dispatcher:
     return model
 
 
-def as_walls(function: Callable) -> Dispatcher:
+def as_walls(function: Callable, rows: int = 0) -> Dispatcher:
     """Make walls of ``function(position, others, sharpness, push, outcome) -> boundary energy``.
 
     Parameters
@@ -120,13 +121,15 @@ def as_walls(function: Callable) -> Dispatcher:
     function
         Anything that Numba compiles; it writes the gradient of the energy into ``push``, the log
         weight and the slack into ``outcome``.
+    rows
+        For how many rows of barriers it writes their steepness there, too.
     """
     compiled = njit(function)
 
     @njit
     def walls(*inputs):
         n = inputs[0].size
-        answer = np.empty(n + 3)
+        answer = np.empty(n + 3 + rows)
         answer[n] = compiled(inputs[0], inputs[1], inputs[2], answer[:n], answer[n + 1 :])
         return (answer,)
 

@@ -10,9 +10,10 @@ couples have the same frequency.
 import numpy as np
 from numba import njit
 
-from pymc_rollback.kernels.contacts import MOST_CONTACTS, give_up_where_unclear
+from pymc_rollback.kernels.contacts import MOST_CONTACTS, count_passes, give_up_where_unclear
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
+    AT_PLANES,
     CENTRE,
     CONTACTS,
     FREQUENCY,
@@ -73,27 +74,31 @@ def swing(position, velocity, lower, upper, centre, frequency, time):
     With the radius :math:`\rho` it is at :math:`c + \rho \cos \theta`, going down where
     :math:`\theta > 0`. The angle grows from that of the upper wall, or zero, to that of the lower
     one, or :math:`\pi`, goes on from the opposite of the latter to that of the former, and so on:
-    the motion is periodic.
+    the motion is periodic. Position, velocity, and contacts with the lower and the upper wall.
     """
     x, v = position - centre, velocity / frequency
     radius = np.hypot(x, v)
     if radius == 0.0:
-        return position, velocity
+        return position, velocity, 0, 0
     low = np.arccos(max((lower - centre) / radius, -1.0) if lower < centre + radius else 1.0)
     high = np.arccos(min((upper - centre) / radius, 1.0) if upper > centre - radius else -1.0)
     leg = low - high
     if not (leg > 0.0):
-        return position, velocity
+        return position, velocity, 0, 0
     angle = np.arctan2(-v, x)
     phase = angle - high if angle > 0 else leg + angle + low
-    phase = np.mod(phase + frequency * time, 2 * leg)
+    before, ahead = phase, phase + frequency * time
+    phase = np.mod(ahead, 2 * leg)
+    ceilings, floors = count_passes(before, ahead, phase, leg)
     falling = phase <= leg
     angle = high + phase if falling else phase - leg - low
-    return centre + radius * np.cos(angle), -radius * frequency * np.sin(angle)
+    position, velocity = centre + radius * np.cos(angle), -radius * frequency * np.sin(angle)
+    # where it turns by itself, it meets no wall
+    return position, velocity, floors if low < np.pi else 0, ceilings if high > 0 else 0
 
 
 @njit(error_model="numpy")
-def rotate_between_planes(state, fixed, planes, turns, time):
+def rotate_between_planes(state, fixed, planes, turns, time, met):
     r"""Turn the coordinates that planes concern, from one contact to the next.
 
     While they turn by the angle :math:`t`, the slack of a plane is :math:`A \cos t + B \sin t + C`.
@@ -126,6 +131,7 @@ def rotate_between_planes(state, fixed, planes, turns, time):
         if plane >= 0:
             A[plane] = -C[plane]
             state[VELOCITY, CONTACTS] += 1
+            met[AT_PLANES * n + plane] += 1
             twice = 2 * B[plane]
             reflect_at(state, fixed, turns, plane, twice, angle - left)
             for j in range(m):

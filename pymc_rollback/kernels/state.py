@@ -37,6 +37,15 @@ NO_MAPS = np.empty((3, 0))
 INVERSE_MASS, LOWER, UPPER, PULL, PLANAR, CENTRE, FREQUENCY = range(7)
 """Rows of what is fixed for each coordinate."""
 
+AT_LOWER, AT_UPPER, AT_NEXT, AT_PLANES = range(4)
+"""Where contacts are counted, in numbers of coordinates: those of each coordinate with its lower
+and its upper bound and with the next in its order; of each plane; and what each row of a barrier
+says, OF_BARRIER numbers.
+"""
+
+OUTSIDE, LEAN, OF_BARRIER = range(3)
+"""Of a row of a barrier: states outside, and the sum over states of how steep it is, to one."""
+
 
 class System(NamedTuple):
     """What stays fixed along a trajectory.
@@ -71,6 +80,8 @@ class System(NamedTuple):
     inner
         Number of steps under the walls alone in each step; zero where there are no walls, which
         are then never called.
+    met
+        Contacts so far, and what barriers say, which whoever reads it sets to zero again.
     maps
         From coordinates to values; without columns where coordinates are values.
     """
@@ -87,12 +98,22 @@ class System(NamedTuple):
     root: NDArray
     ordered: NDArray
     inner: int
+    met: NDArray
     maps: NDArray = NO_MAPS
 
 
 INDICES = types.int64[::1]
 SYSTEM = types.NamedTuple(
-    [VECTOR, VECTOR, MATRIX, INDICES, INDICES, types.boolean, *[MATRIX] * 5, types.int64, MATRIX],
+    [
+        *[VECTOR] * 2,
+        MATRIX,
+        *[INDICES] * 2,
+        types.boolean,
+        *[MATRIX] * 5,
+        types.int64,
+        VECTOR,
+        MATRIX,
+    ],
     System,
 )
 
@@ -108,6 +129,11 @@ def new_state(position):
 def new_points(count: int, size: int) -> NDArray:
     """Room for some points of so many coordinates."""
     return np.zeros((count, 2, size + BEYOND))
+
+
+def new_counts(size: int, planes: int, barrier_rows: int = 0) -> NDArray:
+    """Room to count contacts with bounds, orders, planes, and what rows of barriers say."""
+    return np.zeros(AT_PLANES * size + planes + OF_BARRIER * barrier_rows)
 
 
 class Point(NamedTuple):

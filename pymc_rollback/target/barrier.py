@@ -20,3 +20,8 @@ def boundary_term(slack: TensorVariable, sharpness: TensorVariable | float) -> T
         ``mu``, for all rows or of the shape of the slack.
     """
     return pt.sum(pt.softplus(-sharpness * slack))
+
+
+def lean(slack: TensorVariable, sharpness: TensorVariable | float) -> TensorVariable:
+    r"""How steep a boundary term is in each row, as a share of ``mu``: :math:`\sigma(-\mu g)`."""
+    return pt.sigmoid(-sharpness * slack)

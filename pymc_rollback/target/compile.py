@@ -139,7 +139,7 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
             calls_back = True
             callbacks = (_callback_model, _callback_walls)
             functions = [
-                callback(_compile(*graph, kwargs), interrupt)
+                callback(_compile(*graph, kwargs), interrupt, density)
                 for callback, graph in zip(callbacks, graphs, strict=False)
             ]
         enter = _compile(density.model.value_vars, density.enter(), kwargs)
@@ -228,7 +228,7 @@ def _view(address: int, size: int) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
 
 
-def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
+def _callback_model(function: Callable, interrupt: Interrupt, density: Density) -> Dispatcher:
     def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
         if interrupt.error is not None:
             return np.nan
@@ -252,7 +252,9 @@ def _callback_model(function: Callable, interrupt: Interrupt) -> Dispatcher:
     return as_model(model)
 
 
-def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
+def _callback_walls(function: Callable, interrupt: Interrupt, density: Density) -> Dispatcher:
+    rows = density.barrier_rows
+
     def evaluate(
         position: int, others: int, sharpness: int, push: int, levels: int, *sizes: int
     ) -> float:
@@ -264,7 +266,7 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
                 _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
             )
             _view(push, size)[:] = answer[:size]
-            _view(levels, 2)[:] = answer[size + 1 :]
+            _view(levels, 2 + rows)[:] = answer[size + 1 :]
             return float(answer[size])
         except BaseException as error:
             interrupt.error = error
@@ -285,4 +287,4 @@ def _callback_walls(function: Callable, interrupt: Interrupt) -> Dispatcher:
             sharpness.size,
         )
 
-    return as_walls(walls)
+    return as_walls(walls, rows)

@@ -17,7 +17,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.region.support import Support
-from pymc_rollback.target.barrier import boundary_term
+from pymc_rollback.target.barrier import boundary_term, lean
 from pymc_rollback.target.mirror import LEAST_SHARPNESS, fold, image_energy, within_reach
 from pymc_rollback.target.plan import Plan
 
@@ -97,6 +97,12 @@ class Density:
         self.others = pt.tensor("others", dtype="float64", shape=(given,))
         self.sharpness = pt.dvector("sharpness")
 
+    @cached_property
+    def barrier_rows(self) -> int:
+        """Number of rows of the barriers."""
+        slacks = [c.slack for c in self.plan.barriers]
+        return sum(slack.size for slack in self.region.evaluate(slacks, self.start))
+
     @property
     def is_alone(self) -> bool:
         """Whether a draw goes on from the one before, with no other variable or image between."""
@@ -160,23 +166,29 @@ class Density:
         logp = clone_replace(logp, {v: block.take(self.others) for v, block in self.data.items()})
         return self._answer(logp, [logp])
 
-    def _answer(self, value: TensorVariable, levels: list[TensorVariable]) -> TensorVariable:
-        """One vector of a gradient and some levels, as the kernels take it."""
+    def _answer(
+        self, value: TensorVariable, levels: list[TensorVariable], *rows: TensorVariable
+    ) -> TensorVariable:
+        """One vector of a gradient, some levels and rows, as the kernels take it."""
         gradient = pt.grad(value, self.coordinates, disconnected_inputs="ignore")
-        return pt.concatenate([gradient, *(pt.cast(x, "float64")[None] for x in levels)])
+        return pt.concatenate([gradient, *(pt.cast(x, "float64")[None] for x in levels), *rows])
 
     def walls(self) -> TensorVariable:
-        """Gradient of the boundary energy, the energy, the log weight, and the smallest slack."""
+        """Gradient of the boundary energy, the energy, the log weight, and the smallest slack.
+
+        Then, for each row of the barriers, how steep its boundary term is.
+        """
         images = [
             self._image_walls(block, support) for block, support in self.pairs(self.plan.mirrored)
         ]
         image_energy = pt.add(pt.constant(0.0), *(energy for energy, _, _ in images))
         slacks = [slack for _, _, slack in images]
         allowed = [reached for _, reached, _ in images]
-        energy = image_energy
+        energy, leans = image_energy, []
         if self.plan.barriers:
             rows = pt.concatenate(self.in_coordinates([c.slack for c in self.plan.barriers]))
             energy = energy + boundary_term(rows, self.sharpness[self.size :])
+            leans.append(lean(rows, self.sharpness[self.size :]))
             slacks.append(rows)
             allowed.append(pt.all(rows > 0))
         log_weight = -energy
@@ -184,7 +196,7 @@ class Density:
             inside = pt.all(pt.stack([pt.constant(True), *allowed]))
             log_weight = pt.switch(inside, -image_energy, -np.inf)
         slack = reduce(pt.minimum, map(_least, slacks))
-        return self._answer(energy, [energy, log_weight, slack])
+        return self._answer(energy, [energy, log_weight, slack], *leans)
 
     def _image_walls(self, block: Block, support: Support) -> tuple[TensorVariable, ...]:
         """Energy, reach and slacks (before folding) of a mirrored variable."""

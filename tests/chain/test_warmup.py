@@ -15,8 +15,8 @@ from pymc_rollback.chain.race import FADING
 from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH, HOPELESS, LEAST_RACE
 from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator, as_model
-from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
-from pymc_rollback.kernels.state import POSITION, System, new_points
+from pymc_rollback.kernels.run import BLOCK, address_of_trajectory, ready, repeat_trajectory
+from pymc_rollback.kernels.state import POSITION, System, new_counts, new_points
 from pymc_rollback.kernels.stats import Outcome
 from pymc_rollback.kernels.trajectory import window_trajectory
 
@@ -213,6 +213,7 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         root=nothing,
         ordered=np.empty((0, 3)),
         inner=0,
+        met=new_counts(1, 0),
     )
     rng, [point], points = np.random.default_rng(1), new_points(1, 1), new_points(500, 1)
     point[POSITION, 0] = 1.0 + 2 * np.spacing(1.0)
@@ -232,6 +233,7 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         points,
         points.copy(),
         outcomes,
+        np.empty((500 // BLOCK, 1 + box.met.size)),
     )
     positions = points[:, POSITION, 0]
     assert len(np.unique(positions)) == 4

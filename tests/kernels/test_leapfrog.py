@@ -32,6 +32,7 @@ from pymc_rollback.kernels.state import (
     SLOPE,
     SYSTEM,
     System,
+    new_counts,
     new_points,
     new_state,
     read_point,
@@ -135,6 +136,7 @@ def system(size=2, sharpness=5.0, inner=1, inverse_mass=(1.0, 2.0), others=()):
         root=nothing,
         ordered=np.empty((0, 3)),
         inner=inner,
+        met=new_counts(size, 0),
     )
 
 
