@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
-from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
+from pymc_rollback.kernels.native import VECTOR
 from pymc_rollback.kernels.state import System
+from trust.closed import as_model, as_walls
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 
