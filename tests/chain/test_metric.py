@@ -9,6 +9,8 @@ from pymc_rollback.chain.metric import estimate_metric, make_metric
 from pymc_rollback.chain.window import open_window
 from pymc_rollback.target.walls import Walls
 
+pytestmark = pytest.mark.newest
+
 COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
 
 WALLS = Walls(

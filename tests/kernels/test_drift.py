@@ -8,6 +8,8 @@ from pymc_rollback.kernels.drift import drift, drift_between_planes, fall, put_i
 from pymc_rollback.kernels.native import MATRIX
 from pymc_rollback.kernels.state import MOMENTUM, POSITION, SYSTEM, VELOCITY, System, new_state
 
+pytestmark = pytest.mark.newest
+
 
 def fall_slowly(position, velocity, lower, upper, gravity, time, n=20000):
     """Many small steps of reflected motion under gravity."""

@@ -38,6 +38,8 @@ from pymc_rollback.kernels.stats import Outcome, as_outcome
 from pymc_rollback.kernels.trajectory import endpoint_trajectory, window_trajectory
 from trust.closed import as_model, as_walls
 
+pytestmark = pytest.mark.newest
+
 
 @as_model
 def normal(position, others, slope):
