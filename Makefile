@@ -18,8 +18,10 @@ HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 demo: $(VENV)/.test
 	$(BIN)/python examples/demo.py
 
+# Each worker has a core: threads of BLAS would wait for each other there.
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SLOW),-m "$(MARKED)")
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SLOW),-m "$(MARKED)" --durations 20)
 
 # Whether the bounds in setup.cfg can be raised: the fast tests, with the newest releases of today.
 test-newest:

@@ -19,6 +19,8 @@ from benchmarks.work import gaussian, glm, mixtures, nonlinear, series, works
 from benchmarks.work.base import Normal
 from benchmarks.work.gaussian import ball_moments, orthant_moments, paper_ball_moments
 
+pytestmark = pytest.mark.newest
+
 WORKS = works(quick=True)
 
 
@@ -219,7 +221,6 @@ def agrees(known, draws):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 def test_exact_hmc_between_planes():
     rng = np.random.default_rng(2)
     covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -239,7 +240,6 @@ def test_moments_in_the_orthant():
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 def test_moments_in_balls():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(100_000, 3))
@@ -362,7 +362,6 @@ def values_at(model, point):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("name", WORKS)
 def test_every_work_can_be_built_and_is_known(name):
     """There is a mean and a square for each quantity."""
@@ -379,7 +378,6 @@ def test_every_work_can_be_built_and_is_known(name):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("name", [n for n, (_, w) in WORKS.items() if w.joint and w.transformed])
 def test_reparametrised_density_is_the_same(name):
     """Densities differ by the Jacobian alone, which is found by differences."""
@@ -413,7 +411,6 @@ def trend_log_density(points):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize(
     ("build", "output", "log_density", "points"),
     [
@@ -446,7 +443,6 @@ def test_densities_of_known_answers_are_the_models(build, output, log_density, p
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 def test_quick_form(store, monkeypatch):
     """One work is run; what is known of another stays."""
     folder = store.path.parent

@@ -24,7 +24,8 @@ SCRIPT = """
 import pymc as pm, pymc_rollback as rb
 with pm.Model() as model:
     pm.HalfNormal("x", shape=3)
-    step = rb.RollbackHMC(rng=1)
+    # static: one kernel of trajectories is compiled, not two
+    step = rb.RollbackHMC(step_size=0.3, n_steps=5, rng=1)
 point = model.initial_point()
 for _ in range(20):
     point, _ = step.step(point)

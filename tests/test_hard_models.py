@@ -21,11 +21,11 @@ import pymc_rollback as rb
 ERROR_RATE = 1e-4
 
 
-def sample(model, **options):
+def sample(model, draws=2000, **options):
     """Draws, and what PyMC says about them."""
     with model:
         return pm.sample(
-            2000,
+            draws,
             tune=1000,
             step=rb.RollbackHMC(**options),
             chains=4,
@@ -132,5 +132,5 @@ def test_405_affine_rows_are_right_and_trees_that_are_too_deep_are_reported(capl
     assert excess(draws, answers) < 1
     assert "maximum tree depth" not in caplog.text
     # with a metric that is given trajectories double
-    sample(positive_curve(), max_treedepth=1, metric=np.ones(5))
+    sample(positive_curve(), draws=200, max_treedepth=1, metric=np.ones(5))
     assert "maximum tree depth" in caplog.text

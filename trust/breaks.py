@@ -21,8 +21,8 @@ from pymc_rollback.kernels.state import CENTRE, INVERSE_MASS, PULL, System
 from trust.onestep import Case, Kernels, Verdict, judge, make_case
 from trust.targets import TARGETS
 
-COPIED = ("maps", "metric", "contacts", "rotation", "drift", "leapfrog", "trajectory", "run")
-"""Modules of the kernels, but for those whose types both have to share."""
+COPIED = ("maps", "metric", "contacts", "rotation", "drift", "leapfrog", "trajectory")
+"""Modules that are compiled into a trajectory, but for those whose types both have to share."""
 
 SMALLEST = 0.01
 """Shift that the rows that judge breaks are run for, in standard deviations."""
@@ -266,25 +266,29 @@ AROUND = {
 
 @cache
 def broken_kernels(module: str, right: str, wrong: str) -> Kernels:
-    """A copy of the kernels with a mistake in it."""
+    """The kernels with a mistake in one: a copy of it and of those that it is compiled with.
+
+    What repeats trajectories calls them by their addresses, so that neither is part of the other.
+    """
+    copied = ("run",) if module == "run" else COPIED
     source = Path(kernels.__path__[0])
     folder = Path(tempfile.mkdtemp(prefix="broken"))
     package = folder / folder.name
     package.mkdir()
-    for name in COPIED:
+    for name in copied:
         text = (source / f"{name}.py").read_text()
         if name == module:
             if text.count(right) != 1:
                 raise ValueError(f"{module}.py has {text.count(right)} times, not once: {right}")
             text = text.replace(right, wrong)
-        for other in COPIED:
+        for other in copied:
             text = text.replace(f"pymc_rollback.kernels.{other}", f"{folder.name}.{other}")
         (package / f"{name}.py").write_text(text)
     sys.path.insert(0, str(folder))
     try:
-        return Kernels(
-            *(importlib.import_module(f"{folder.name}.{name}") for name in ("run", "trajectory"))
-        )
+        if module == "run":
+            return Kernels(repeat=importlib.import_module(f"{folder.name}.run"))
+        return Kernels(trajectory=importlib.import_module(f"{folder.name}.trajectory"))
     finally:
         sys.path.remove(str(folder))
 

@@ -13,8 +13,9 @@ from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.kernels.maps import ABOVE, BELOW, BETWEEN, NONE
-from pymc_rollback.kernels.native import VECTOR, as_model, as_walls
+from pymc_rollback.kernels.native import VECTOR
 from pymc_rollback.kernels.state import NO_MAPS, System, new_counts
+from trust.closed import as_model, as_walls
 
 DRAW = types.FunctionType(types.void(types.npy_rng, VECTOR))
 

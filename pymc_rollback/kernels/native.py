@@ -92,51 +92,6 @@ def address_of_generator(rng: np.random.Generator) -> int:
     return rng.bit_generator.ctypes.bit_generator.value
 
 
-def as_model(function: Callable) -> Dispatcher:
-    """Make a model of ``function(position, others, slope) -> log density``.
-
-    Parameters
-    ----------
-    function
-        Anything that Numba compiles; it writes the gradient into ``slope``.
-    """
-    compiled = njit(function)
-
-    @njit
-    def model(*inputs):
-        n = inputs[0].size
-        answer = np.empty(n + 1)
-        answer[n] = compiled(inputs[0], inputs[1], answer[:n])
-        return (answer,)
-
-    model.compile((types.StarArgUniTuple(VECTOR, 2),))
-    return model
-
-
-def as_walls(function: Callable, rows: int = 0) -> Dispatcher:
-    """Make walls of ``function(position, others, sharpness, push, outcome) -> boundary energy``.
-
-    Parameters
-    ----------
-    function
-        Anything that Numba compiles; it writes the gradient of the energy into ``push``, the log
-        weight and the slack into ``outcome``.
-    rows
-        For how many rows of barriers it writes their steepness there, too.
-    """
-    compiled = njit(function)
-
-    @njit
-    def walls(*inputs):
-        n = inputs[0].size
-        answer = np.empty(n + 3 + rows)
-        answer[n] = compiled(inputs[0], inputs[1], inputs[2], answer[:n], answer[n + 1 :])
-        return (answer,)
-
-    walls.compile((types.StarArgUniTuple(VECTOR, 3),))
-    return walls
-
-
 @intrinsic
 def borrowed(typing_context, arrays):
     """A tuple of arrays whose caller keeps it, so that no references need to be counted.

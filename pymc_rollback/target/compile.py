@@ -32,7 +32,7 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_rollback.graph.compat import jitted
 from pymc_rollback.graph.evaluate import snapshot
 from pymc_rollback.graph.products import AFTER_ALGEBRA, multiply_by_vectors
-from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of, as_model, as_walls
+from pymc_rollback.kernels.native import MODEL, VECTOR, WALLS, address_of
 from pymc_rollback.target.density import Density
 
 LIBRARIES = {"pymc_rollback", "pymc", "pytensor", "numba", "llvmlite", "numpy", "scipy"}
@@ -138,9 +138,10 @@ def compile_density(density: Density, compile_kwargs: Mapping[str, Any] | None =
             kwargs = kwargs if _names_another_mode(kwargs) else {**kwargs, "mode": "CVM"}
             calls_back = True
             callbacks = (_callback_model, _callback_walls)
+            levels = (1, 3 + density.barrier_rows)
             functions = [
-                callback(_compile(*graph, kwargs), interrupt, density)
-                for callback, graph in zip(callbacks, graphs, strict=False)
+                callback(_compile(*graph, kwargs), interrupt, beyond)
+                for callback, graph, beyond in zip(callbacks, graphs, levels, strict=False)
             ]
         enter = _compile(density.model.value_vars, density.enter(), kwargs)
         leave = _compile(values, density.leave(), kwargs)
@@ -224,67 +225,74 @@ def _with_one_argument(function: Dispatcher, count: int) -> Dispatcher:
     return function
 
 
+def _call_back(function: Callable, interrupt: Interrupt, count: int) -> Callable:
+    """C function of the addresses and sizes of so many arrays, then of the answer's, of a function.
+
+    Where the function, or one before it, has failed, the answer is left as it was: its log density
+    or energy is NaN, which ends the trajectory, and the step raises what was kept.
+    """
+
+    def evaluate(*places: int) -> None:
+        if interrupt.error is not None:
+            return
+        try:
+            *inputs, answer = map(_view, places[::2], places[1::2])
+            [answer[:]] = function(*inputs)
+        # ctypes would print it and go on
+        except BaseException as error:
+            interrupt.error = error
+
+    places = [ctypes.c_void_p, ctypes.c_ssize_t] * (count + 1)
+    return ctypes.CFUNCTYPE(None, *places)(evaluate)
+
+
 def _view(address: int, size: int) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_double * size).from_address(address))
 
 
-def _callback_model(function: Callable, interrupt: Interrupt, density: Density) -> Dispatcher:
-    def evaluate(position: int, others: int, slope: int, size: int, other_size: int) -> float:
-        if interrupt.error is not None:
-            return np.nan
-        try:
-            [answer] = function(_view(position, size), _view(others, other_size))
-            _view(slope, size)[:] = answer[:-1]
-            return float(answer[-1])
-        # ctypes would print it and go on; NaN ends the trajectory, and the step raises it
-        except BaseException as error:
-            interrupt.error = error
-            return np.nan
+def _callback_model(function: Callable, interrupt: Interrupt, levels: int) -> Dispatcher:
+    callback = _call_back(function, interrupt, count=2)
 
-    pointers = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t] * 2
-    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
-
-    def model(position, others, slope):  # noqa: ANN001, ANN202
-        return callback(
-            position.ctypes.data, others.ctypes.data, slope.ctypes.data, position.size, others.size
-        )
-
-    return as_model(model)
-
-
-def _callback_walls(function: Callable, interrupt: Interrupt, density: Density) -> Dispatcher:
-    rows = density.barrier_rows
-
-    def evaluate(
-        position: int, others: int, sharpness: int, push: int, levels: int, *sizes: int
-    ) -> float:
-        if interrupt.error is not None:
-            return np.nan
-        try:
-            size, other_size, sharpness_size = sizes
-            [answer] = function(
-                _view(position, size), _view(others, other_size), _view(sharpness, sharpness_size)
-            )
-            _view(push, size)[:] = answer[:size]
-            _view(levels, 2 + rows)[:] = answer[size + 1 :]
-            return float(answer[size])
-        except BaseException as error:
-            interrupt.error = error
-            return np.nan
-
-    pointers = [ctypes.c_void_p] * 5 + [ctypes.c_ssize_t] * 3
-    callback = ctypes.CFUNCTYPE(ctypes.c_double, *pointers)(evaluate)
-
-    def walls(position, others, sharpness, push, levels):  # noqa: ANN001, ANN202
-        return callback(
+    # nothing takes it as a C function, and each wrapper takes as long to compile as what it wraps
+    @njit(no_cfunc_wrapper=True)
+    def model(*inputs):  # noqa: ANN002, ANN202
+        position, others = inputs
+        answer = np.empty(position.size + levels)
+        answer[position.size] = np.nan
+        callback(
             position.ctypes.data,
-            others.ctypes.data,
-            sharpness.ctypes.data,
-            push.ctypes.data,
-            levels.ctypes.data,
             position.size,
+            others.ctypes.data,
             others.size,
-            sharpness.size,
+            answer.ctypes.data,
+            answer.size,
         )
+        return (answer,)
 
-    return as_walls(walls, rows)
+    model.compile((types.StarArgUniTuple(VECTOR, 2),))
+    return model
+
+
+def _callback_walls(function: Callable, interrupt: Interrupt, levels: int) -> Dispatcher:
+    callback = _call_back(function, interrupt, count=3)
+
+    # nor does Python call the walls
+    @njit(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+    def walls(*inputs):  # noqa: ANN002, ANN202
+        position, others, sharpness = inputs
+        answer = np.empty(position.size + levels)
+        answer[position.size] = np.nan
+        callback(
+            position.ctypes.data,
+            position.size,
+            others.ctypes.data,
+            others.size,
+            sharpness.ctypes.data,
+            sharpness.size,
+            answer.ctypes.data,
+            answer.size,
+        )
+        return (answer,)
+
+    walls.compile((types.StarArgUniTuple(VECTOR, 3),))
+    return walls

@@ -9,6 +9,8 @@ from harness import no_walls
 from pymc_rollback.chain.metric import estimate_metric, make_metric
 from pymc_rollback.chain.window import Window
 
+pytestmark = pytest.mark.newest
+
 COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
 
 WALLS = no_walls(3, planes=np.array([[0.6], [0.0], [0.8], [1.0]]))

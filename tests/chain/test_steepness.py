@@ -5,6 +5,8 @@ import pytest
 
 from pymc_rollback.chain import steepness
 
+pytestmark = pytest.mark.newest
+
 
 def share_at_the_end(timed, steps, per_steepness=1.0, n=4000):
     """Share of states outside when states are outside with a chance that falls with steepness."""

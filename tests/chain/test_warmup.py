@@ -14,11 +14,12 @@ from pymc_rollback.chain.choice import JITTER, QUARTER, QUARTER_TURN, Choice, fi
 from pymc_rollback.chain.race import FADING
 from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH, HOPELESS, LEAST_RACE
 from pymc_rollback.chain.window import Window
-from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator, as_model
+from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator
 from pymc_rollback.kernels.run import BLOCK, address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_counts, new_points
 from pymc_rollback.kernels.stats import Outcome
 from pymc_rollback.kernels.trajectory import window_trajectory
+from trust.closed import as_model
 
 SD = np.array([1e-3, 1.0, 1e3])
 

@@ -7,6 +7,8 @@ from pymc_rollback.chain.choice import Choice
 from trust import chains
 from trust.breaks import BREAKS, broken_kernels
 
+pytestmark = pytest.mark.newest
+
 SOME = ("half normals", "order with bounds and data", "disk")
 """A drift, an exchange and a barrier; ``make trust`` runs all models."""
 

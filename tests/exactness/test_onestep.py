@@ -10,6 +10,8 @@ from trust.breaks import BREAKS, broken_kernels, judge_break
 from trust.onestep import all_cases, judge, make_case, one_in
 from trust.targets import TARGETS
 
+pytestmark = pytest.mark.newest
+
 CASES = one_in(29, all_cases())
 """Each kernel on each kind of wall, and each value of the grid; ``make trust`` has all rows."""
 FEW = [make_case("lower", "doubling", 2, 0.3), make_case("planes with bounds", "window", 2, 1.0)]
@@ -38,7 +40,6 @@ def test_a_transition_shifts_nothing(case):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_no_transition_shifts_anything(case):
     check(case)
@@ -50,7 +51,6 @@ def test_a_wrong_setting_is_seen(mistake):
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("mistake", SOME, ids=lambda mistake: mistake.name)
 def test_a_wrong_kernel_is_seen(mistake):
     assert judge_break(mistake).wrong

@@ -19,6 +19,8 @@ from pymc_rollback.chain import warmup
 from pymc_rollback.chain.choice import JITTER, QUARTER_TURN, Choice
 from pymc_rollback.target import density, walls
 
+pytestmark = [pytest.mark.slow, pytest.mark.newest]
+
 ERROR_RATE = 1e-4
 CONTROL_RATE = 1e-8
 
@@ -56,16 +58,12 @@ def check(name, kind, n):
     assert p > ERROR_RATE
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.draw])
 def test_many_exact_draws_stay_exact(name, kind):
     check(name, kind, n=10_000)
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_exact_draws_between_bounds_of_correlated_coordinates_stay_exact():
     model, step = automatic_step(TARGETS["strip"], metric="dense")
     assert step.chain.learnt.metric.coupled.size == 2
@@ -76,8 +74,6 @@ def test_exact_draws_between_bounds_of_correlated_coordinates_stay_exact():
 TIMED = {"strip": "dense", "disk": "diag", "ordered": "diag", "bounds": "diag"}
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize("name", TIMED)
 def test_exact_draws_stay_exact_over_a_fixed_time(name):
     """Its jitter is drawn anew for each trajectory, whatever the state."""
@@ -95,16 +91,12 @@ def between_planes(monkeypatch, **options):
     return model, step
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_exact_draws_in_order_stay_exact_between_planes(monkeypatch):
     p, stepped = p_value(TARGETS["ordered"], *between_planes(monkeypatch), n=10_000)
     assert p > ERROR_RATE
     assert np.all(np.diff(stepped["x"]) > 0)
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_control_in_order_between_misplaced_planes_they_do_not(monkeypatch):
     model, step = between_planes(monkeypatch)
     learnt = step.chain.learnt
@@ -115,8 +107,6 @@ def test_control_in_order_between_misplaced_planes_they_do_not(monkeypatch):
     assert p < CONTROL_RATE
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_control_between_misplaced_bounds_they_do_not():
     """A reflection in the wrong metric is among the breaks of ``trust``, for planes of any kind."""
     model, step = automatic_step(TARGETS["strip"], metric="dense")
@@ -128,8 +118,6 @@ def test_control_between_misplaced_bounds_they_do_not():
     assert p < CONTROL_RATE
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_control_smoothed_draws_do_not():
     target = TARGETS["disk"]
     p, draws = p_value(target, *static_step(target, exact=False, sharpness=3.0), n=4000)
@@ -137,8 +125,6 @@ def test_control_smoothed_draws_do_not():
     assert np.any(np.hypot(draws["x"], draws["y"]) > 1)
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_control_without_a_fresh_image_they_do_not(monkeypatch):
     target = TARGETS["soft"]
     monkeypatch.setattr(walls, "draw_image", lambda x, *rest: x.copy())
@@ -146,8 +132,6 @@ def test_control_without_a_fresh_image_they_do_not(monkeypatch):
     assert p < CONTROL_RATE
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 def test_control_with_weights_that_are_not_normalised_they_do_not(monkeypatch):
     def plain(y, x, lower, upper, sharpness):
         above = 0.0 if upper is None else pt.maximum(y - upper, 0.0)
@@ -159,8 +143,6 @@ def test_control_with_weights_that_are_not_normalised_they_do_not(monkeypatch):
     assert p < CONTROL_RATE
 
 
-@pytest.mark.slow
-@pytest.mark.newest
 @pytest.mark.parametrize(("kind", "n"), [("static", 2000), ("automatic", 300)])
 def test_no_draw_is_outside(kind, n):
     """Over two million draws of bounded variables, and 40,000 of points in a crescent."""

@@ -13,6 +13,8 @@ from trust.page import Found, write_page
 from trust.peers import Agreement
 from trust.results import Results
 
+pytestmark = pytest.mark.newest
+
 
 def verdict(case=None, wrong=False, **given):
     case = case or make_case("lower", "doubling", 2, 0.3)

@@ -16,6 +16,8 @@ from pymc_rollback.kernels.state import (
     new_state,
 )
 
+pytestmark = pytest.mark.newest
+
 
 def fall_slowly(position, velocity, lower, upper, gravity, time, n=20000):
     """Many small steps of reflected motion under gravity."""

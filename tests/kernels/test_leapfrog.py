@@ -16,8 +16,6 @@ from pymc_rollback.kernels.native import (
     WALLS,
     address_of,
     address_of_generator,
-    as_model,
-    as_walls,
     generator_at,
 )
 from pymc_rollback.kernels.run import ready
@@ -39,6 +37,9 @@ from pymc_rollback.kernels.state import (
 )
 from pymc_rollback.kernels.stats import Outcome, as_outcome
 from pymc_rollback.kernels.trajectory import endpoint_trajectory, window_trajectory
+from trust.closed import as_model, as_walls
+
+pytestmark = pytest.mark.newest
 
 
 @as_model

@@ -17,6 +17,8 @@ from pymc_rollback.kernels.state import (
     new_state,
 )
 
+pytestmark = pytest.mark.newest
+
 OMEGA, CENTRE = 1.7, np.array([0.4, -2.0, 0.3])
 
 

@@ -192,9 +192,12 @@ def many_scales_of_one_plane(x):
         rb.constrain(f"plane{scale}", scale * (x[0] - x[1]) < scale)
 
 
-@pytest.mark.parametrize(
-    "constrain", [zero_row, singular_at_the_origin, of_two_scales, many_scales_of_one_plane]
-)
+ODD = [zero_row, of_two_scales, many_scales_of_one_plane]
+# trajectories ask a barrier too often for it to be interpreted
+ODD += [pytest.param(singular_at_the_origin, marks=pytest.mark.compiled)]
+
+
+@pytest.mark.parametrize("constrain", ODD)
 def test_odd_planes(constrain):
     with pm.Model() as model:
         constrain(pm.Normal("x", shape=3))
