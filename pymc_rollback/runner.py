@@ -101,8 +101,7 @@ class Runner:
         """Draw until so many draws are made, the warm-up's among them, or until told to stop."""
         if self.done == 0:
             self._begin()
-        while self.done < min(self.tune, until) and not stop.is_set():
-            self._draw(1)
+        self._draw_batches(stop, min(self.tune, until))
         if self.done == self.tune < until:
             self._end_warmup()
         if self.done >= self.tune:
@@ -122,13 +121,19 @@ class Runner:
 
     def _draw_batches(self, stop: Event, until: int) -> None:
         """Draw in batches that are small enough for an interrupt to be heard soon."""
-        count = 1
+        most = 1
         while self.done < until and not stop.is_set():
             begun = time.perf_counter()
-            self._draw(min(count, until - self.done))
+            count = min(most, until - self.done, self.chain.alike if self._learns else MOST)
+            self._draw(count)
             if self.step.density.is_alone:
                 each = (time.perf_counter() - begun) / count
-                count = int(min(max(SECONDS / each, 1), FASTER * count, MOST))
+                most = int(min(max(SECONDS / each, 1), FASTER * most, MOST))
+
+    @property
+    def _learns(self) -> bool:
+        """Whether the next draw is one of the warm-up, which something is learnt from."""
+        return self.done < self.tune and self.step.options.tunes
 
     def _begin(self) -> None:
         """Find a start inside the region, and a first step size there."""
@@ -148,15 +153,15 @@ class Runner:
 
     def _draw(self, count: int) -> None:
         """Make some draws, all at once, and learn from one of the warm-up."""
-        tuning = self.done < self.tune
+        tuning, learns = self.done < self.tune, self._learns
         wall, processor = time.perf_counter(), time.thread_time()
         batch = self.chain.draw_batch(
             self.functions, self.point, self.given, self.rng, tuning, count
         )
-        if tuning and self.step.options.tunes:
-            [draw] = batch.draws
+        if learns:
             self._check(batch)
-            self.point = self.chain.learn(self.functions, draw, self.given, self.rng)
+            for draw in batch.draws:
+                self.point = self.chain.learn(self.functions, draw, self.given, self.rng)
         else:
             self._check(batch)
             self.point = batch.points[-1]

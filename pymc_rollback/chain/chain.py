@@ -130,6 +130,17 @@ class Chain(Trajectories):
         self.spent = 0
         return batch
 
+    @property
+    def alike(self) -> int:
+        """Number of draws of the warm-up, at least one, that nothing learnt from them can change.
+
+        What a trajectory of a fixed time is run with changes only as a window ends, unless there
+        are barriers whose steepness is tuned.
+        """
+        if self.learnt.time == 0 or self.options.tunes_rows:
+            return 1
+        return self.learnt.window_end - self.learnt.iteration
+
     def learn(
         self, functions: Compiled, draw: Draw, given: Given, rng: np.random.Generator
     ) -> np.ndarray:
