@@ -7,6 +7,7 @@ import pytest
 
 from pymc_rollback.chain.metric import estimate_metric, make_metric
 from pymc_rollback.chain.window import open_window
+from pymc_rollback.target.ledger import empty_ledger
 from pymc_rollback.target.walls import Walls
 
 COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
@@ -22,6 +23,7 @@ WALLS = Walls(
     is_affine=True,
     has_energy=False,
     sharp=(),
+    ledger=empty_ledger(3),
 )
 """A plane that concerns the first and the last coordinate."""
 

@@ -32,8 +32,8 @@ from pymc_rollback.kernels.state import (
     SLOPE,
     SYSTEM,
     System,
-    new_points,
     new_counts,
+    new_points,
     new_state,
     read_point,
 )
