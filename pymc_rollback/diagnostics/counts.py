@@ -27,9 +27,9 @@ class Counted(NamedTuple):
     force: np.ndarray
     outside: np.ndarray
 
-    def element(self, i: int) -> "Counted | None":
-        """Of one row, if it was counted by itself."""
-        if i >= self.contacts.shape[2]:
+    def element(self, i: int, count: int) -> "Counted | None":
+        """Of one row of so many, if each was counted by itself."""
+        if self.contacts.shape[2] != count:
             return None
         return Counted(*(x[..., i : i + 1] for x in self))
 

@@ -87,7 +87,7 @@ def plot_trajectory(
     elements = _choose(paths, var_names)
     picture = Picture(paths, elements)
     ax = make_axes(ax, figsize or (6, 5))
-    picture.draw_walls(ax, 0, 1)
+    picture.draw_walls(ax, 0, 1, colour="black")
     for k in range(trajectories):
         x, y = (paths.values[e.variable][e.at][k] for e in elements)
         ax.plot(x, y, color=f"C{k % 10}", linewidth=1, zorder=3)

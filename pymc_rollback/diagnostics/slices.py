@@ -176,8 +176,8 @@ class Picture:
             x, y = (self.columns[e][nearest == k] for e in (i, j))
             ax.plot(x, y, ".", markersize=2, alpha=0.4, color=f"C{k % 10}", zorder=1)
 
-    def draw_walls(self, ax: "Axes", i: int, j: int) -> None:
-        """Draw the walls around one pair of elements, and shade what is outside."""
+    def draw_walls(self, ax: "Axes", i: int, j: int, colour: str | None = None) -> None:
+        """Draw the walls around one pair of elements, each in its own colour; shade the outside."""
         across, up = (self._grid(k) for k in (i, j))
         slacks = self._slacks_over(i, j, across, up)
         scaled = np.stack([s / spread for s, spread in zip(slacks, self.spreads, strict=True)])
@@ -188,7 +188,7 @@ class Picture:
             shade.set_zorder(0)
         for k, slack in enumerate(slacks):
             if np.min(slack) < 0 < np.max(slack):
-                ax.contour(across, up, slack, levels=[0], colors=[f"C{k % 10}"], zorder=2)
+                ax.contour(across, up, slack, levels=[0], colors=[colour or f"C{k % 10}"], zorder=2)
         ax.set(xlabel=self.elements[i].label, ylabel=self.elements[j].label)
 
     def add_legend(self, place: "Axes | Figure", **options: Any) -> None:

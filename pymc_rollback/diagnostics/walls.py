@@ -185,7 +185,7 @@ def _walls(wall: Wall, elements: bool) -> Iterator[tuple[str, Wall]]:
     for i in range(count):
         one = slice(i, i + 1)
         slopes = None if wall.slopes is None else wall.slopes[..., one]
-        counted = None if wall.counted is None else wall.counted.element(i)
+        counted = None if wall.counted is None else wall.counted.element(i, count)
         yield f"{name}[{i}]", Wall(wall.constraint, wall.slacks[..., one], slopes, counted)
 
 
