@@ -20,6 +20,8 @@ from pymc_rollback.region.constraint import Constraint, Region, RegionError
 from pymc_rollback.region.read import constrain, read_region
 
 if TYPE_CHECKING:
+    from pymc_rollback.diagnostics.cost import WallCosts, cost_by_wall
+    from pymc_rollback.diagnostics.paths import plot_trajectory
     from pymc_rollback.diagnostics.plots import plot_constraint_probability, plot_walls
     from pymc_rollback.diagnostics.probability import (
         ConstraintProbability,
@@ -41,13 +43,16 @@ __all__ = [
     "Region",
     "RegionError",
     "RollbackHMC",
+    "WallCosts",
     "WallSummary",
     "__version__",
     "constrain",
     "constraint_probability",
+    "cost_by_wall",
     "describe",
     "plot_constraint_probability",
     "plot_region",
+    "plot_trajectory",
     "plot_walls",
     "read_region",
     "sample",
@@ -59,10 +64,13 @@ __all__ = [
 WITH_NUMBA = {
     "ConstraintProbability": "diagnostics.probability",
     "RollbackHMC": "step",
+    "WallCosts": "diagnostics.cost",
     "WallSummary": "diagnostics.walls",
     "constraint_probability": "diagnostics.probability",
+    "cost_by_wall": "diagnostics.cost",
     "plot_constraint_probability": "diagnostics.plots",
     "plot_region": "diagnostics.slices",
+    "plot_trajectory": "diagnostics.paths",
     "plot_walls": "diagnostics.plots",
     "sample": "sampling",
     "sample_many": "many",

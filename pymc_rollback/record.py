@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_rollback.chain.draw import Batch
 from pymc_rollback.chain.options import Options
+from pymc_rollback.chain.tally import tell_nothing, wall_stats
 from pymc_rollback.kernels.state import BEYOND, LOG_DENSITY, POSITION, SLOPE
 from pymc_rollback.kernels.stats import DIVERGING, INSIDE, STEPS, TREE_DEPTH, TYPES
 from pymc_rollback.target.walls import Walls
@@ -38,6 +39,8 @@ class Record:
         The draws in terms of the coordinates, and the log density that is sampled.
     outcomes, costs
         What happened along the trajectories, and what they were run with and took.
+    told
+        What the walls tell of the draws.
     """
 
     def __init__(self, room: int, walls: Walls, tune: int) -> None:
@@ -47,9 +50,10 @@ class Record:
         self.log_densities = np.empty(room)
         self.outcomes = np.empty((room, len(TYPES)))
         self.costs = np.empty((room, PROCESSOR + 1))
+        self.told = tell_nothing(walls, room)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {"positions", "log_densities", "outcomes", "costs"}
+        kept = {"positions", "log_densities", "outcomes", "costs", "told"}
         return {k: x[: self.draws] if k in kept else x for k, x in vars(self).items()}
 
     def clear(self) -> None:
@@ -73,6 +77,7 @@ class Record:
         self.positions[rows] = drawn[:, POSITION, :size]
         self.log_densities[rows] = drawn[:, SLOPE, LOG_DENSITY]
         self.outcomes[rows] = batch.outcomes
+        self.told[rows] = batch.told
         costs = self.costs[rows]
         costs[:, GRADIENTS] = batch.gradients
         costs[:, BEGUN] = begun + seconds / count * np.arange(count)
@@ -128,5 +133,9 @@ class Record:
             "perf_counter_start": costs[:, BEGUN],
             "process_time_diff": costs[:, PROCESSOR],
             "warning": np.full(len(costs), None),
+            **dict(
+                zip(wall_stats(self.walls), self.told[: self.draws].swapaxes(0, 1), strict=True)
+            ),
         }
-        return {name: columns[name].astype(kind) for name, kind in types.items()}
+        # the type of a vector is that of its elements
+        return {name: columns[name].astype(np.dtype(x).base) for name, x in types.items()}

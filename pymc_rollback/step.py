@@ -20,6 +20,7 @@ from pymc_rollback.chain.chain import Chain
 from pymc_rollback.chain.draw import Draw, Given
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.start import OutsideError
+from pymc_rollback.chain.tally import wall_stats
 from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.describe import summarise
 from pymc_rollback.entry import take_coordinates
@@ -254,6 +255,7 @@ class RollbackHMC(BlockedStep):
         if not exact:
             require_all(self.options)
             refuse_transforms(plan)
+        self._declare_wall_stats()
         self._constraints = constraints
         self._compile_kwargs = dict(compile_kwargs or {})
         self._compiled: Compiled | None = None
@@ -262,6 +264,15 @@ class RollbackHMC(BlockedStep):
         self._begin()
         self.compiled()
         self.chain.compile_kernels()
+
+    def _declare_wall_stats(self) -> None:
+        """Add a vector for the walls to the statistics, where there are any."""
+        self._wall_stats, places = wall_stats(self.walls), self.walls.ledger.places
+        # PyMC makes room for a statistic by its type alone
+        kind: Any = np.dtype((np.float32, (places,)))
+        own = dict.fromkeys(self._wall_stats, (kind, [places]))
+        self.stats_dtypes_shapes = {**self.stats_dtypes_shapes, **own}
+        self.stats_dtypes = [{name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}]
 
     def __repr__(self) -> str:
         return f"<RollbackHMC: {summarise(self.plan, self.options)}>"
@@ -424,6 +435,7 @@ class RollbackHMC(BlockedStep):
             "mapped": draw.mapped,
             "trajectory_time": draw.choice.time,
             "tune": self.tune,
+            **dict(zip(self._wall_stats, draw.told, strict=True)),
         }
 
     def _warning(self, draw: Draw, given: Given) -> SamplerWarning | None:

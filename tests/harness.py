@@ -11,6 +11,7 @@ import xarray as xr
 from pytensor.graph.replace import clone_replace
 
 import pymc_rollback as rb
+from pymc_rollback.target.ledger import empty_ledger
 from pymc_rollback.target.walls import Walls
 
 
@@ -168,5 +169,6 @@ def no_walls(size, **given):
         "is_affine": True,
         "has_energy": False,
         "sharp": (),
+        "ledger": empty_ledger(size),
     }
     return Walls(**{**nowhere, **given})

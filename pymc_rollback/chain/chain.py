@@ -125,7 +125,8 @@ class Chain(Trajectories):
     ) -> Batch:
         """Draw as :meth:`draw` does, so many times, into arrays."""
         repeats = 1 if tune else self.warmup.repeats(self.learnt)
-        batch = self.run_batch(functions, point, given, rng, *self.length(tune), repeats, count)
+        length = self.length(tune)
+        batch = self.run_batch(functions, point, given, rng, *length, repeats, count, not tune)
         batch.gradients[0] += self.spent
         self.spent = 0
         return batch

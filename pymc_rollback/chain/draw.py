@@ -47,6 +47,8 @@ class Draw(NamedTuple):
         What happened along the trajectory.
     gradients
         Evaluations of the model since the draw before, whatever they were made for.
+    told
+        What the walls tell of the draw, an array for each statistic.
     step_size, choice, system
         What the trajectory was run with.
     """
@@ -55,6 +57,7 @@ class Draw(NamedTuple):
     last: np.ndarray
     outcome: Outcome
     gradients: int
+    told: tuple[np.ndarray, ...]
     step_size: float
     choice: Choice
     system: System
@@ -95,6 +98,8 @@ class Batch(NamedTuple):
         What happened along the trajectories: columns as the fields of :class:`Outcome`.
     gradients
         Evaluations of the model since the draw before, whatever they were made for.
+    told
+        What the walls tell of each draw, as ``chain/tally.py`` says it.
     step_size, choice, system
         What the trajectories were run with.
     """
@@ -103,6 +108,7 @@ class Batch(NamedTuple):
     lasts: np.ndarray
     outcomes: np.ndarray
     gradients: np.ndarray
+    told: np.ndarray
     step_size: float
     choice: Choice
     system: System
@@ -121,5 +127,7 @@ class Batch(NamedTuple):
     def draws(self) -> list[Draw]:
         """The draws, one by one."""
         outcomes = map(as_outcome, self.outcomes.tolist())
-        rows = zip(self.points, self.lasts, outcomes, self.gradients.tolist(), strict=True)
+        gradients = self.gradients.tolist()
+        told = zip(*self.told.swapaxes(0, 1), strict=True)
+        rows = zip(self.points, self.lasts, outcomes, gradients, told, strict=True)
         return [Draw(*row, self.step_size, self.choice, self.system) for row in rows]

@@ -8,11 +8,13 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.chain.draw import Batch, Draw, Given
+from pymc_rollback.chain.metric import Metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.steepness import wall_lengths
+from pymc_rollback.chain.tally import Tally, make_tally, tell, tell_nothing
 from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Learnt, Warmup
 from pymc_rollback.kernels.native import address_of_generator
-from pymc_rollback.kernels.run import BLOCK, address_of_trajectory, ready, repeat_trajectory
+from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_counts, new_points, read_point
 from pymc_rollback.kernels.stats import STEPS, Outcome
 from pymc_rollback.kernels.trajectory import (
@@ -54,6 +56,7 @@ class Trajectories:
         self.spent = 0
         self._parts: tuple = ()
         self._kept: System | None = None
+        self._kept_tally: tuple[Metric, Tally] | None = None
 
     def evaluate(self, functions: Compiled, position: np.ndarray, given: Given) -> np.ndarray:
         """The point at a position."""
@@ -87,12 +90,17 @@ class Trajectories:
         length: int,
         repeats: int = 1,
         count: int = 1,
+        tells: bool = False,
     ) -> Batch:
-        """Run trajectories of a given step size and length, each from the draw before."""
-        system = self._latest_system(given, step_size)
+        """Run trajectories of a given step size and length, each from the draw before.
+
+        Walls tell of the draws only if they are asked to.
+        """
+        system = self.latest_system(given, step_size)
         points, lasts = (new_points(count, self.walls.size) for _ in range(2))
         outcomes = np.empty((count, len(Outcome._fields)))
-        counts = np.empty((-(-count // BLOCK), 1 + system.met.size))
+        tally = self._tally(system)
+        counts = np.empty((count, 1 + tally.counted))
         with functions.interrupt:
             ready(repeat_trajectory)(
                 address_of_trajectory(self.trajectory(self.learnt.time)),
@@ -111,7 +119,13 @@ class Trajectories:
                 counts,
             )
         gradients = outcomes[:, STEPS].astype(int)
-        return Batch(points, lasts, outcomes, gradients, step_size, self.learnt.choice, system)
+        if tells and self.walls.ledger.places > 0:
+            states = gradients * system.inner + repeats
+            told = tell(tally, counts, system.sharpness[self.walls.size :], states)
+        else:
+            told = tell_nothing(self.walls, count)
+        given_by = step_size, self.learnt.choice, system
+        return Batch(points, lasts, outcomes, gradients, told, *given_by)
 
     def trajectory(self, time: float) -> Dispatcher:
         """The kernel for trajectories of a time, or without one."""
@@ -178,7 +192,7 @@ class Trajectories:
                 return True
         return False
 
-    def _latest_system(self, given: Given, step_size: float) -> System:
+    def latest_system(self, given: Given, step_size: float) -> System:
         """The system, made anew only where more than the step size has changed since the last."""
         learnt = self.learnt
         walls = learnt.log_steepness, learnt.row_lengths
@@ -186,6 +200,13 @@ class Trajectories:
         if self._kept is None or any(map(is_not, parts, self._parts)):
             self._parts, self._kept = parts, self._system(given, step_size)
         return self._kept._replace(inner=self.warmup.inner_steps(learnt, step_size))
+
+    def _tally(self, system: System) -> Tally:
+        """How the walls tell of trajectories in a system, which follows from its metric."""
+        metric = self.learnt.metric
+        if self._kept_tally is None or self._kept_tally[0] is not metric:
+            self._kept_tally = metric, make_tally(self.walls, metric, system)
+        return self._kept_tally[1]
 
     def _system(self, given: Given, step_size: float) -> System:
         learnt, metric = self.learnt, self.learnt.metric

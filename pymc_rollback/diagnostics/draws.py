@@ -60,11 +60,16 @@ class RegionDraws:
     @cached_property
     def slacks(self) -> dict[str, np.ndarray]:
         """Slacks by constraint: chain, draw, row."""
-        constraints = list(self.region)
-        columns = evaluate(self.region.model, self.values, [c.slack for c in constraints])
-        for constraint, slack in zip(constraints, columns, strict=True):
-            _require_inside(constraint, slack)
-        return {c.name: s for c, s in zip(constraints, columns, strict=True) if s.shape[2]}
+        slacks = slacks_at(self.region, self.values)
+        for name, slack in slacks.items():
+            _require_inside(self.region[name], slack)
+        return slacks
+
+    def distances(self, name: str) -> np.ndarray:
+        """Distances to the nearest row of a constraint, in standard deviations: chain, draw."""
+        slacks = self.slacks[name]
+        spreads = slacks.std(axis=(0, 1))
+        return (slacks / np.where(spreads > 0, spreads, 1.0)).min(axis=2)
 
     def select(self, names: Collection[str] | None) -> list[Constraint]:
         """Constraints by their names, or by those of their variable or Potential."""
@@ -79,6 +84,21 @@ class RegionDraws:
                 f"model are {', '.join(c.name for c in self.constraints)}. Give names of these."
             )
         return [c for c in self.constraints if {c.name, c.owner} & set(names)]
+
+
+def slacks_at(region: Region, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Slacks of the constraints of a region that have any row, at many points: two axes for them.
+
+    Parameters
+    ----------
+    region
+        The region.
+    values
+        Values of the free variables of its model.
+    """
+    constraints = list(region)
+    columns = evaluate(region.model, values, [c.slack for c in constraints])
+    return {c.name: s for c, s in zip(constraints, columns, strict=True) if s.shape[2]}
 
 
 def evaluate(

@@ -66,11 +66,9 @@ def plot_walls(
     model = require_model(model).root
     draws = RegionDraws(model, idata)
     rows = wall_summary(idata, model, names=names).rows
-    ax = _axes(ax, figsize or (7, 1.2 + 0.4 * len(rows)))
+    ax = make_axes(ax, figsize or (7, 1.2 + 0.4 * len(rows)))
     for height, row in enumerate(reversed(rows)):
-        slacks = draws.slacks[row.name]
-        spreads = slacks.std(axis=(0, 1))
-        distances = (slacks / np.where(spreads > 0, spreads, 1.0)).min(axis=2)
+        distances = draws.distances(row.name)
         colour = MARKED if row.pressure > BINDS else UNMARKED
         low, middle, high = np.quantile(distances, [INTERVAL[0], 0.5, INTERVAL[1]])
         ax.plot([low, high], [height, height], color=colour, linewidth=2)
@@ -124,7 +122,7 @@ def plot_constraint_probability(
         )
     frame = table.to_frame()
     parts = [part for part in ("prior", "posterior") if frame[part].notna().any()]
-    ax = _axes(ax, figsize or (2 + 1.2 * len(frame), 4))
+    ax = make_axes(ax, figsize or (2 + 1.2 * len(frame), 4))
     places, width = np.arange(len(frame)), 0.8 / len(parts)
     for i, part in enumerate(parts):
         at = places + (i - (len(parts) - 1) / 2) * width
@@ -145,7 +143,7 @@ def plot_constraint_probability(
     return ax
 
 
-def _axes(ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":
+def make_axes(ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":
     """The axes that were given, or those of a new figure."""
     if ax is not None:
         return ax

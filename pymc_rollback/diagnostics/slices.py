@@ -98,7 +98,7 @@ def plot_region(
             f"ax is for one pair, and {', '.join(e.label for e in elements)} make a grid. Leave ax "
             "out, or name variables that have two elements."
         )
-    picture = _Picture(draws, elements)
+    picture = Picture(draws, elements)
     if count == 2:
         if ax is None:
             _, ax = plt.subplots(figsize=figsize or (6, 5), layout="constrained")
@@ -125,7 +125,7 @@ def plot_region(
     return axes
 
 
-class _Picture:
+class Picture:
     """What all pairs have in common.
 
     Parameters
@@ -148,20 +148,36 @@ class _Picture:
     @property
     def title(self) -> str:
         """What is held fixed."""
+        held = self.held
+        if not held:
+            return "Draws and walls"
+        return f"Draws, and walls {held}"
+
+    @property
+    def held(self) -> str:
+        """Where all else is that the walls depend on; empty if there is nothing else."""
         shapes = {name: x.shape for name, x in self.centre.items()}
-        everything = _elements_of(self.region.model, shapes)
+        everything = elements_of(self.region.model, shapes)
         held = [element for element in everything if element not in self.elements]
         if not held and len(self.elements) == 2:
-            return "Draws and walls"
+            return ""
         if len(held) > MOST_HELD or len(self.elements) > 2:
-            return "Draws, and walls with all else held at a central draw"
-        return "Draws, and walls at " + ", ".join(
+            return "with all else held at a central draw"
+        return "at " + ", ".join(
             f"{element.label} = {self.centre[element.variable][element.index]:.3g}"
             for element in held
         )
 
     def draw(self, ax: "Axes", i: int, j: int) -> None:
-        """Draw one pair of elements."""
+        """Draw the draws of one pair of elements over the walls."""
+        self.draw_walls(ax, i, j)
+        nearest = self.distances.argmin(axis=0)
+        for k in range(len(self.constraints)):
+            x, y = (self.columns[e][nearest == k] for e in (i, j))
+            ax.plot(x, y, ".", markersize=2, alpha=0.4, color=f"C{k % 10}", zorder=1)
+
+    def draw_walls(self, ax: "Axes", i: int, j: int, colour: str | None = None) -> None:
+        """Draw the walls around one pair of elements, each in its own colour; shade the outside."""
         across, up = (self._grid(k) for k in (i, j))
         slacks = self._slacks_over(i, j, across, up)
         scaled = np.stack([s / spread for s, spread in zip(slacks, self.spreads, strict=True)])
@@ -170,13 +186,9 @@ class _Picture:
         if lowest < 0:
             shade = ax.contourf(across, up, depth, levels=[lowest - 1, 0], colors=["0.85"])
             shade.set_zorder(0)
-        nearest = self.distances.argmin(axis=0)
         for k, slack in enumerate(slacks):
-            mine = nearest == k
-            x, y = (self.columns[e][mine] for e in (i, j))
-            ax.plot(x, y, ".", markersize=2, alpha=0.4, color=f"C{k % 10}", zorder=1)
             if np.min(slack) < 0 < np.max(slack):
-                ax.contour(across, up, slack, levels=[0], colors=[f"C{k % 10}"], zorder=2)
+                ax.contour(across, up, slack, levels=[0], colors=[colour or f"C{k % 10}"], zorder=2)
         ax.set(xlabel=self.elements[i].label, ylabel=self.elements[j].label)
 
     def add_legend(self, place: "Axes | Figure", **options: Any) -> None:
@@ -219,6 +231,20 @@ class _Picture:
 
 def _elements(draws: RegionDraws, names: Collection[str] | None) -> list[Element]:
     """Elements of the named variables, two to six of them."""
+    names, elements = name_elements(draws, names)
+    if not 2 <= len(elements) <= MOST_ELEMENTS:
+        given = ", ".join(names) or "nothing"
+        raise ValueError(
+            f"var_names ({given}) make {len(elements)} elements, and a picture has 2 to "
+            f"{MOST_ELEMENTS}. Name variables that have so many together."
+        )
+    return elements
+
+
+def name_elements(
+    draws: RegionDraws, names: Collection[str] | None
+) -> tuple[Collection[str], list[Element]]:
+    """Names of variables, of all if none are given, and their elements."""
     values = draws.values
     if names is None:
         names = list(values)
@@ -229,17 +255,11 @@ def _elements(draws: RegionDraws, names: Collection[str] | None) -> list[Element
                 f"var_names has {name!r} in it, but the free variables of the model are "
                 f"{', '.join(values)}. Give names of these."
             )
-    elements = _elements_of(draws.region.model, {name: values[name].shape[2:] for name in names})
-    if not 2 <= len(elements) <= MOST_ELEMENTS:
-        given = ", ".join(names) or "nothing"
-        raise ValueError(
-            f"var_names ({given}) make {len(elements)} elements, and a picture has 2 to "
-            f"{MOST_ELEMENTS}. Name variables that have so many together."
-        )
-    return elements
+    shapes = {name: values[name].shape[2:] for name in names}
+    return names, elements_of(draws.region.model, shapes)
 
 
-def _elements_of(model: pm.Model, shapes: Mapping[str, tuple[int, ...]]) -> list[Element]:
+def elements_of(model: pm.Model, shapes: Mapping[str, tuple[int, ...]]) -> list[Element]:
     """All elements of some variables."""
     elements = []
     for name, shape in shapes.items():

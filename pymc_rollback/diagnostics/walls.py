@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pymc as pm
 
+from pymc_rollback.diagnostics.counts import Counted, read_counts
 from pymc_rollback.diagnostics.density import terms_by_slack, terms_by_slope
 from pymc_rollback.diagnostics.draws import RegionDraws
 from pymc_rollback.diagnostics.errors import standard_error
@@ -15,6 +16,9 @@ from pymc_rollback.options import check_bool
 from pymc_rollback.region.arguments import require_model
 from pymc_rollback.region.constraint import Constraint
 from pymc_rollback.tables import Section, Tables
+
+LEAST_CONTACTS = 100
+"""Contacts in all draws from which their rate is an estimate with a known error."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,12 @@ class WallRow:
     pressure, pressure_error
         The same in units of the slack's standard deviation, so that walls can be compared.
     estimate
-        Where density and pressure come from: "slopes" of the log density at the draws, which has no
-        bias, or "slacks", a kernel at the wall, with a small one (about 2 % for an exponential).
+        Where density and pressure come from: "slopes" of the log density at the draws, or the rate
+        of "contacts" of the trajectories with a wall that reflects, whichever has the smaller
+        error; neither has a bias. Else "slacks", a kernel at the wall, with a small bias (about 2 %
+        for an exponential).
     contacts
-        Contacts with the wall a draw; None where the sampler does not count them.
+        Contacts with the wall a draw; None where it does not reflect, or nothing was counted.
     """
 
     name: str
@@ -69,7 +75,7 @@ class WallSummary(Tables):
         return pd.DataFrame([asdict(row) for row in self.rows], columns=columns).set_index("name")
 
     def _sections(self) -> list[Section]:
-        header = ["wall", "within 1 %", "5 %", "smallest", "median", "pressure", "from"]
+        header = ["wall", "≤ 1 %", "≤ 5 %", "least", "median", "pressure", "from"]
         rows = [
             [
                 row.name,
@@ -77,7 +83,7 @@ class WallSummary(Tables):
                 f"{row.within_5:.1%}",
                 f"{row.smallest:.2g}",
                 f"{row.median:.3g}",
-                f"{row.pressure:.3f} ± {row.pressure_error:.3f}",
+                f"{row.pressure:.2f} ± {row.pressure_error:.2f}",
                 row.estimate,
             ]
             for row in self.rows
@@ -142,50 +148,98 @@ def wall_summary(
     check_bool("elements", elements)
     draws = RegionDraws(model, idata)
     chosen = draws.select(names)
-    by_slope = terms_by_slope(draws)
+    by_slope, counts = terms_by_slope(draws), read_counts(draws, idata)
     rows = [
-        row
+        _row(name, wall)
         for c in chosen
-        for row in _rows(c, draws.slacks[c.name], by_slope.get(c.name), elements)
+        for name, wall in _walls(
+            Wall(c, draws.slacks[c.name], by_slope.get(c.name), counts.get(c.name)), elements
+        )
     ]
     return WallSummary(tuple(sorted(rows, key=lambda row: row.pressure, reverse=True)))
 
 
-def _rows(
-    constraint: Constraint, slacks: np.ndarray, slopes: np.ndarray | None, elements: bool
-) -> Iterator[WallRow]:
-    """Rows of one constraint: itself, or its elements."""
-    count = slacks.shape[2]
+class Wall(NamedTuple):
+    """A constraint, or one of its elements: its slacks, slopes there, and what was counted."""
+
+    constraint: Constraint
+    slacks: np.ndarray
+    slopes: np.ndarray | None
+    counted: Counted | None
+
+
+class _Estimate(NamedTuple):
+    """Terms of the density of a slack at its wall and of the pressure: chain, draw."""
+
+    source: str
+    density: np.ndarray
+    pressure: np.ndarray
+
+
+def _walls(wall: Wall, elements: bool) -> Iterator[tuple[str, Wall]]:
+    """A constraint, or its elements, by name."""
+    name, count = wall.constraint.name, wall.slacks.shape[2]
     if not elements or count == 1:
-        yield _row(constraint.name, constraint.text, slacks, slopes)
+        yield name, wall
         return
     for i in range(count):
         one = slice(i, i + 1)
-        exact = None if slopes is None else slopes[..., one]
-        yield _row(f"{constraint.name}[{i}]", constraint.text, slacks[..., one], exact)
+        slopes = None if wall.slopes is None else wall.slopes[..., one]
+        counted = None if wall.counted is None else wall.counted.element(i, count)
+        yield f"{name}[{i}]", Wall(wall.constraint, wall.slacks[..., one], slopes, counted)
 
 
-def _row(name: str, inequality: str, slacks: np.ndarray, slopes: np.ndarray | None) -> WallRow:
-    """One row, with density and pressure by slopes where there are any."""
-    ranges, spreads = np.ptp(slacks, axis=(0, 1)), slacks.std(axis=(0, 1))
-    spreads = np.where(spreads > 0, spreads, 1.0)
-    least = slacks.min(axis=2)
-    if slopes is None:
-        # at the wall of the nearest: of walls close to each other, one would count for another
-        density, pressure = terms_by_slack(least), terms_by_slack((slacks / spreads).min(axis=2))
-    else:
-        density, pressure = slopes.sum(axis=2), (slopes * spreads).sum(axis=2)
+def _row(name: str, wall: Wall) -> WallRow:
+    """One row, with the best estimate of density and pressure."""
+    slacks, counted = wall.slacks, wall.counted
+    ranges, least = np.ptp(slacks, axis=(0, 1)), slacks.min(axis=2)
     within_1, within_5 = (np.mean(np.any(slacks < x * ranges, axis=2)) for x in (0.01, 0.05))
+    best = min(_estimates(wall), key=lambda estimate: standard_error(estimate.pressure))
+    contacts = None if counted is None else float(counted.contacts.sum(axis=2).mean())
     return WallRow(
         name,
-        inequality,
+        wall.constraint.text,
         float(within_1),
         float(within_5),
         smallest=float(least.min()),
         median=float(np.median(least)),
-        density=max(float(density.mean()), 0.0),
-        density_error=standard_error(density),
-        pressure=max(float(pressure.mean()), 0.0),
-        pressure_error=standard_error(pressure),
-        estimate="slacks" if slopes is None else "slopes",
+        density=max(float(best.density.mean()), 0.0),
+        density_error=standard_error(best.density),
+        pressure=max(float(best.pressure.mean()), 0.0),
+        pressure_error=standard_error(best.pressure),
+        estimate=best.source,
+        contacts=None if contacts is None or np.isnan(contacts) else contacts,
     )
+
+
+def _estimates(wall: Wall) -> list[_Estimate]:
+    """Estimates without bias, or, where there is none, that by slacks."""
+    slacks = wall.slacks
+    spreads = slacks.std(axis=(0, 1))
+    spreads = np.where(spreads > 0, spreads, 1.0)
+    found = []
+    if wall.slopes is not None:
+        terms = wall.slopes
+        found.append(_Estimate("slopes", terms.sum(axis=2), (terms * spreads).sum(axis=2)))
+    forces = _forces(wall)
+    if forces is not None:
+        found.append(_Estimate("contacts", forces.sum(axis=2), (forces * spreads).sum(axis=2)))
+    if not found:
+        # at the wall of the nearest: of walls close to each other, one would count for another
+        density = terms_by_slack(slacks.min(axis=2))
+        found.append(_Estimate("slacks", density, terms_by_slack((slacks / spreads).min(axis=2))))
+    return found
+
+
+def _forces(wall: Wall) -> np.ndarray | None:
+    """Forces of the contacts, where a wall reflects and was met, and each row was counted.
+
+    No contact says nothing about its own error, and to neighbours in an order contacts are assigned
+    as they are sorted, which is right for all of them together only.
+    """
+    counted, rows = wall.counted, wall.slacks.shape[2]
+    if counted is None or counted.force.shape[2] != rows or np.any(np.isnan(counted.contacts)):
+        return None
+    if wall.constraint.kind == "order" or counted.contacts.sum() < LEAST_CONTACTS:
+        return None
+    return counted.force

@@ -8,8 +8,8 @@ from pymc_rollback.kernels.metric import find_velocity
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.rotation import rotate, rotate_between_planes, swing
 from pymc_rollback.kernels.state import (
+    AT_LOWER,
     AT_NEXT,
-    AT_PLANES,
     AT_UPPER,
     BEYOND,
     CENTRE,
@@ -67,8 +67,8 @@ def bounce(state, fixed, i, time, met):
         x, v = -x, -v
     else:
         x, v, floors, ceilings = reflect(x + time * v, v, lower, upper)
-    met[i] += floors
-    met[AT_UPPER * fixed.shape[1] + i] += ceilings
+    met[met.size - AT_LOWER * fixed.shape[1] + i] += floors
+    met[met.size - AT_UPPER * fixed.shape[1] + i] += ceilings
     state[POSITION, i], state[MOMENTUM, i] = strictly_between(x, lower, upper), v / inverse_mass
     state[VELOCITY, i] = 0.0
 
@@ -96,7 +96,7 @@ def drift_between_planes(state, fixed, planes, turns, time, met):
     for _ in range(MOST_CONTACTS):
         now, plane, bound = first_contact(state, fixed, has_bounds, slack, rate, now, until)
         if plane >= 0:
-            met[AT_PLANES * n + plane] += 1
+            met[met.size - AT_LOWER * n - m + plane] += 1
             twice = 2 * rate[plane]
             for j in range(m):
                 change = twice * turns[plane, n + j]
@@ -110,7 +110,7 @@ def drift_between_planes(state, fixed, planes, turns, time, met):
                 state[MOMENTUM, i] -= forward * twice * turns[plane, n + m + i]
         elif bound >= 0:
             side = UPPER if state[VELOCITY, bound] > 0 else LOWER
-            met[(side - LOWER) * n + bound] += 1
+            met[met.size - (AT_LOWER if side == LOWER else AT_UPPER) * n + bound] += 1
             for j in range(m):
                 change = 2 * state[VELOCITY, bound] * planes[bound, j]
                 rate[j] -= change
@@ -216,7 +216,7 @@ def fall(position, velocity, lower, upper, gravity, time):
 @inlined
 def put_in_order(state, start, length, direction, met):
     """Sort a run of coordinates, and what moves with them: neighbours exchange as they meet."""
-    exchanges = AT_NEXT * (state.shape[1] - BEYOND)
+    exchanges = met.size - AT_NEXT * (state.shape[1] - BEYOND)
     for i in range(start + 1, start + length):
         x, p, spring = state[POSITION, i], state[MOMENTUM, i], state[SPRING, i]
         j = i

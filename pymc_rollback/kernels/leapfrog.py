@@ -31,11 +31,9 @@ def evaluate_walls(walls, system, state):
         size, met = state.shape[1], system.met
         for i in range(size):
             state[PUSH, i] = answer[i]
-        rows = answer.size - size
-        first = met.size - OF_BARRIER * rows
-        for j in range(rows):
-            met[first + OF_BARRIER * j + OUTSIDE] += answer[size + j] > 0.5
-            met[first + OF_BARRIER * j + LEAN] += answer[size + j]
+        for j in range(answer.size - size):
+            met[OF_BARRIER * j + OUTSIDE] += answer[size + j] > 0.5
+            met[OF_BARRIER * j + LEAN] += answer[size + j]
         map_push(system.maps, state)
     else:
         state[PUSH, SLACK] = np.inf

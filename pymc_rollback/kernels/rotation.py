@@ -13,7 +13,7 @@ from numba import njit
 from pymc_rollback.kernels.contacts import MOST_CONTACTS, count_passes, give_up_where_unclear
 from pymc_rollback.kernels.native import inlined
 from pymc_rollback.kernels.state import (
-    AT_PLANES,
+    AT_LOWER,
     CENTRE,
     CONTACTS,
     FREQUENCY,
@@ -131,7 +131,7 @@ def rotate_between_planes(state, fixed, planes, turns, time, met):
         if plane >= 0:
             A[plane] = -C[plane]
             state[VELOCITY, CONTACTS] += 1
-            met[AT_PLANES * n + plane] += 1
+            met[met.size - AT_LOWER * n - m + plane] += 1
             twice = 2 * B[plane]
             reflect_at(state, fixed, turns, plane, twice, angle - left)
             for j in range(m):

@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.kernels.cache import cached, is_kept, say_that_it_takes_long
@@ -34,18 +34,6 @@ REPEATED = types.void(
 
 FINER = 4
 """How many steps of a finer trajectory make a step of the others."""
-
-BLOCK = 20
-"""Draws that walls count together: to copy their counts takes a tenth of a quick draw."""
-
-
-@njit(error_model="numpy")
-def take_counts(met, time, counts):
-    """Move what the walls have counted, after the time that trajectories took."""
-    counts[0] = time
-    for j in range(met.size):
-        counts[1 + j] = met[j]
-        met[j] = 0.0
 
 
 @cached
@@ -85,8 +73,8 @@ def repeat_trajectory(
     points, lasts, outcomes
         Overwritten with the draws, the last points reached and the statistics of the draws.
     counts
-        Overwritten with the time that trajectories took, and what the walls counted on them, a row
-        for each BLOCK of draws.
+        Overwritten with the time that the trajectories of each draw took, and with as many of the
+        first numbers as fit in that were counted at the walls on the way.
     """
     trajectory, rng = trajectory_at(trajectory_address), generator_at(rng_address)
     outcome = np.empty(outcomes.shape[1])
@@ -110,9 +98,9 @@ def repeat_trajectory(
             combine(outcomes[k], outcome, repeats)
             time += outcome[STEPS] * short * step_size / parts
         points[k] = point
-        if (k + 1) % BLOCK == 0 or k + 1 == points.shape[0]:
-            take_counts(met, time, counts[k // BLOCK])
-            time = 0.0
+        counts[k, 0], time = time, 0.0
+        for j in range(1, counts.shape[1]):
+            counts[k, j], met[j - 1] = met[j - 1], 0.0
 
 
 @cache

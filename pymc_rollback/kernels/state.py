@@ -37,10 +37,11 @@ NO_MAPS = np.empty((3, 0))
 INVERSE_MASS, LOWER, UPPER, PULL, PLANAR, CENTRE, FREQUENCY = range(7)
 """Rows of what is fixed for each coordinate."""
 
-AT_LOWER, AT_UPPER, AT_NEXT, AT_PLANES = range(4)
-"""Where contacts are counted, in numbers of coordinates: those of each coordinate with its lower
-and its upper bound and with the next in its order; of each plane; and what each row of a barrier
-says, OF_BARRIER numbers.
+AT_NEXT, AT_UPPER, AT_LOWER = range(1, 4)
+"""Where contacts are counted, in numbers of coordinates from the end.
+
+First is what each row of a barrier says, OF_BARRIER numbers, then the contacts of each plane, and
+of each coordinate with its lower and its upper bound and with the next in its order.
 """
 
 OUTSIDE, LEAN, OF_BARRIER = range(3)
@@ -133,7 +134,7 @@ def new_points(count: int, size: int) -> NDArray:
 
 def new_counts(size: int, planes: int, barrier_rows: int = 0) -> NDArray:
     """Room to count contacts with bounds, orders, planes, and what rows of barriers say."""
-    return np.zeros(AT_PLANES * size + planes + OF_BARRIER * barrier_rows)
+    return np.zeros(OF_BARRIER * barrier_rows + planes + AT_LOWER * size)
 
 
 class Point(NamedTuple):

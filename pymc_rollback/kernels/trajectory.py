@@ -15,6 +15,7 @@ from pymc_rollback.kernels.metric import draw_momentum, has_turned
 from pymc_rollback.kernels.native import MATRIX, VECTOR, borrowed, inlined, model_at, walls_at
 from pymc_rollback.kernels.rotation import find_spring
 from pymc_rollback.kernels.state import (
+    AT_LOWER,
     BEYOND,
     CONTACTS,
     MOMENTUM,
@@ -173,6 +174,34 @@ def endpoint_trajectory(
     else:
         chosen = initial
     _fill(outcome, tally, acceptance, moved, diverging, initial, chosen, 0)
+
+
+@cached
+def traced_trajectory(
+    model_address, walls_address, system, point, step_size, n_steps, rng, path, contacts
+):
+    """A trajectory to look at: no draw is selected, and the point stays as it is.
+
+    Parameters as for :func:`endpoint_trajectory`, but for the last two.
+
+    Parameters
+    ----------
+    path, contacts
+        Overwritten with the position after each step, from the start on, and how often bounds and
+        planes were met until then.
+    """
+    model, walls = model_at(model_address), walls_at(walls_address)
+    system = borrowed(system)
+    state = _start(walls, system, point, rng)
+    first = system.met.size - AT_LOWER * path.shape[1] - system.planes.shape[1]
+    for k in range(n_steps + 1):
+        if k > 0:
+            leapfrog(model, walls, system, state, step_size)
+        contacts[k] = 0.0
+        for j in range(first, system.met.size):
+            contacts[k] += system.met[j]
+        for i in range(path.shape[1]):
+            path[k, i] = state[POSITION, i]
 
 
 @cached

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_rollback.target.density import Density
+from pymc_rollback.target.ledger import Ledger, read_ledger
 from pymc_rollback.target.mirror import LEAST_SHARPNESS, draw_image
 from pymc_rollback.target.slacks import Slacks
 
@@ -50,6 +51,8 @@ class Walls:
         Whether any wall has a boundary term: a barrier, or a mirror at a bound.
     sharp
         Places in the vector of sharpness, each with the names that stand for it.
+    ledger
+        Which rows of the region's constraints the walls belong to.
     """
 
     names: tuple[str, ...]
@@ -63,6 +66,7 @@ class Walls:
     is_affine: bool
     has_energy: bool
     sharp: tuple[tuple[tuple[str, ...], slice], ...]
+    ledger: Ledger
 
     @property
     def size(self) -> int:
@@ -164,7 +168,7 @@ def read_walls(density: Density) -> Walls:
     barriers = density.region.evaluate([c.slack for c in plan.barriers], density.start)
     rows = [slack.size for slack in barriers]
     reflects, mappable = np.zeros((2, size), dtype=bool)
-    planes = read_planes(density)
+    planes, lengths = read_planes(density)
     for block, support in density.pairs(plan.reflected):
         reflects[block.span] = True
         mappable[block.span] = support.order is None and not plan.treatments[block.name].chosen
@@ -191,20 +195,21 @@ def read_walls(density: Density) -> Walls:
         is_affine=straight and all(c.affine for c in (*plan.barriers, *plan.planes)),
         has_energy=plan.has_walls,
         sharp=tuple(_find_sharp(density, rows)),
+        ledger=read_ledger(density, lengths),
     )
 
 
-def read_planes(density: Density) -> np.ndarray:
-    """Planes as rows of unit normals and offsets, transposed."""
+def read_planes(density: Density) -> tuple[np.ndarray, np.ndarray]:
+    """Planes as rows of unit normals and offsets, transposed; and the lengths of all normals."""
     slacks = Slacks(density, density.plan.planes)
     if not slacks.constraints:
-        return np.empty((density.size + 1, 0))
+        return np.empty((density.size + 1, 0)), np.empty(0)
     zeros = np.zeros(density.size), np.zeros(density.others.type.shape)
     rows = np.c_[slacks.gradients(*zeros), slacks.rows(*zeros)]
     length = np.linalg.norm(rows[:, :-1], axis=1)
     # a row without coordinates is met everywhere or, as the start finds out, nowhere
     rows = rows[length > 0] / length[length > 0, None]
-    return np.ascontiguousarray(rows.T)
+    return np.ascontiguousarray(rows.T), length
 
 
 def _find_sharp(

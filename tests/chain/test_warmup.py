@@ -15,7 +15,7 @@ from pymc_rollback.chain.race import FADING
 from pymc_rollback.chain.warmup import EARLY, EARLY_TREEDEPTH, HOPELESS, LEAST_RACE
 from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator
-from pymc_rollback.kernels.run import BLOCK, address_of_trajectory, ready, repeat_trajectory
+from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_counts, new_points
 from pymc_rollback.kernels.stats import Outcome
 from pymc_rollback.kernels.trajectory import window_trajectory
@@ -234,7 +234,7 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         points,
         points.copy(),
         outcomes,
-        np.empty((500 // BLOCK, 1 + box.met.size)),
+        np.empty((500, 1 + box.met.size)),
     )
     positions = points[:, POSITION, 0]
     assert len(np.unique(positions)) == 4
