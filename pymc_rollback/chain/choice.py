@@ -16,6 +16,9 @@ QUARTER, QUARTER_TURN = 1.6, 0.5 * np.pi / (1 - 0.5 * JITTER)
 Along lines it is what was best on many models; along rotations a quarter on average.
 """
 
+TEMPI = (0.6, 1.6)
+"""Other times that are tried, by the usual one: walls that confine ask for a shorter one."""
+
 
 class Choice(NamedTuple):
     """What a race decides on.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_rollback.chain.choice import Choice
+from pymc_rollback.chain.choice import TEMPI, Choice
 from pymc_rollback.chain.draw import Given
 from pymc_rollback.chain.maps import find_maps
 from pymc_rollback.chain.score import Heat, compare
@@ -34,15 +34,16 @@ CHEAPER = 200
 FADING, CLEARLY, AHEAD = 0.5, 0.2, 0.1
 """What earlier races count, and the leads that a dense metric, and other maps or times need."""
 
-TEMPI = (0.6, 1.6)
-"""Other times that are tried, by the usual one: walls that confine ask for a shorter one."""
-
 
 class Entry(NamedTuple):
     """What a chain would go on with, and a heat of it, if there is a race and it is fit for one."""
 
     learnt: Learnt
     heat: Heat | None
+
+
+def _is_mapped(entry: Entry) -> bool:
+    return entry.learnt.maps.size > 0
 
 
 class Race:
@@ -97,23 +98,30 @@ class Race:
             return closed.maps
         return find_maps(closed.window, closed.maps, self.runs.walls, given.reflecting)
 
-    def _choose_maps(self, best: Entry, maps: np.ndarray) -> Entry:
-        """The same choice under other maps, if it is better."""
-        return self._better(best, [self._enter(best.learnt.choice, maps)])
+    def _choose_maps(self, best: Entry, other: np.ndarray) -> Entry:
+        """The same choice with maps or without."""
+        pair = sorted((best, self._enter(best.learnt.choice, other)), key=_is_mapped)
+        leads, chosen = self._compare(pair, self.closed.map_leads)
+        return chosen._replace(learnt=chosen.learnt._replace(map_leads=leads))
 
     def _choose_time(self, best: Entry) -> Entry:
         """The same choice with the best of several times."""
         learnt = best.learnt
-        return self._better(
-            best, [self._enter(learnt.choice, learnt.maps, tempo) for tempo in TEMPI]
-        )
+        others = [self._enter(learnt.choice, learnt.maps, tempo) for tempo in TEMPI]
+        leads, chosen = self._compare([best, *others], learnt.tempo_leads)
+        kept = chosen.learnt._replace(map_leads=learnt.map_leads, tempo_leads=leads)
+        return chosen._replace(learnt=kept)
 
-    def _better(self, best: Entry, others: Sequence[Entry]) -> Entry:
-        """The best of some entries, if it is ahead of the first by enough."""
-        entries = [best, *others]
-        behind = compare([entry.heat for entry in entries])
-        behind[0] += AHEAD
-        return entries[int(np.argmax(behind))]
+    def _compare(
+        self, entries: Sequence[Entry], before: Sequence[float]
+    ) -> tuple[tuple[float, ...], Entry]:
+        """Leads of some entries in this race and those before, and the one ahead.
+
+        The first is it unless another is clearly better.
+        """
+        leads = FADING * np.array(before) + compare([entry.heat for entry in entries])
+        handicaps = np.where(np.arange(len(entries)) > 0, AHEAD, 0.0)
+        return tuple(leads.tolist()), entries[int(np.argmax(leads - handicaps))]
 
     def _enter(self, choice: Choice, maps: np.ndarray, tempo: float = 1.0) -> Entry:
         """Learn from the window what a choice needs, and judge it by a heat."""

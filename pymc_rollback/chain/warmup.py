@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_rollback.chain import steepness
-from pymc_rollback.chain.choice import JITTER, Choice, find_choices, first_choice
+from pymc_rollback.chain.choice import JITTER, TEMPI, Choice, find_choices, first_choice
 from pymc_rollback.chain.flow import Flow, find_flow, no_flow
 from pymc_rollback.chain.maps import say_maps
 from pymc_rollback.chain.metric import Bounds, Metric, estimate_metric, make_metric
@@ -118,6 +118,8 @@ class Learnt(NamedTuple):
         For each of the warm-up's choices, logarithm of how much worse than the best it has been in
         races so far, of which earlier ones fade; and in the last that it took part in, infinite
         for none.
+    map_leads, tempo_leads
+        Such leads, without maps and with them, and of the usual time and of others.
     recent
         Acceptance rate, share inside and number of steps of the last trajectories, on average.
     iteration, window_end
@@ -140,6 +142,8 @@ class Learnt(NamedTuple):
     finer: float
     leads: tuple[float, ...]
     behind: tuple[float, ...]
+    map_leads: tuple[float, ...]
+    tempo_leads: tuple[float, ...]
     recent: tuple[float, ...]
     iteration: int
     window_end: int
@@ -193,6 +197,8 @@ class Warmup:
             finer=0.0,
             leads=(0.0,) * len(self.choices),
             behind=(np.inf,) * len(self.choices),
+            map_leads=(0.0, 0.0),
+            tempo_leads=(0.0,) * (1 + len(TEMPI)),
             recent=(1.0, 1.0, float(LEAST_GRADIENTS)),
             iteration=0,
             window_end=FIRST_WINDOW,
