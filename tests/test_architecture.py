@@ -35,7 +35,9 @@ MAY_IMPORT = {
     "sampling": "cluster crew graph options progress region runner settled step stored",
     "many": "entry graph options progress region runner sampling step stored target",
     "prior": "graph region target chain prepare step",
-    "diagnostics": "graph region target chain kernels options prepare tables runner step stored prior",
+    "diagnostics": (
+        "graph region target chain kernels options prepare tables runner step stored prior"
+    ),
     # the package itself: the public names
     "": "region describe step sampling many prior diagnostics",
 }
