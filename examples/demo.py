@@ -21,6 +21,7 @@ if __name__ == "__main__":
 
     print(az.summary(idata))
     print(rb.wall_summary(idata, model))
+    print(rb.cost_by_wall(idata, model))
     draws = idata["posterior"]["x"].values.reshape(-1, 2)
     inside = np.sum(draws**2, axis=1) < 2
     print(f"{inside.sum()} of {inside.size} draws are inside the disk.")

@@ -90,7 +90,7 @@ def cost_by_wall(idata: Any, model: pm.Model | None = None) -> WallCosts:
     Returns
     -------
     WallCosts
-        A row for each wall: first those with divergences, then by states outside and contacts.
+        A row for each wall: first those with advice, then by divergences, states outside, contacts.
         ``to_frame()`` gives it as data.
 
     Raises
@@ -124,8 +124,8 @@ def cost_by_wall(idata: Any, model: pm.Model | None = None) -> WallCosts:
     return WallCosts(tuple(sorted(rows, key=_cost, reverse=True)))
 
 
-def _cost(row: CostRow) -> tuple[float, float, float]:
-    return row.divergences, row.outside or 0.0, row.contacts or 0.0
+def _cost(row: CostRow) -> tuple[bool, int, float, float]:
+    return bool(row.advice), row.divergences, row.outside or 0.0, row.contacts or 0.0
 
 
 def _divergences(draws: RegionDraws, idata: Any) -> dict[str, int]:

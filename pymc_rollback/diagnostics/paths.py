@@ -139,12 +139,8 @@ class _Paths(RegionDraws):
             path = _trace(runner, self.contacts[k])
             found.append(stored(path)[:-1])
         names = [v.name for v in stored.vars]
-        free = {rv.name for rv in self.region.model.free_RVs}
-        self.values = {
-            name: np.stack(column)
-            for name, column in zip(names, zip(*found, strict=True), strict=True)
-            if name in free
-        }
+        columns = dict(zip(names, zip(*found, strict=True), strict=True))
+        self.values = {rv.name: np.stack(columns[rv.name]) for rv in self.region.model.free_RVs}
         self.slacks = slacks_at(self.region, self.values)  # some may be outside a barrier
 
 

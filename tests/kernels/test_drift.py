@@ -183,3 +183,45 @@ def test_each_coordinate_moves_in_its_own_way():
     np.testing.assert_allclose(state[POSITION, :7], expected)
     expected = np.r_[momentum[0], p, v / inverse_mass[4], momentum[:4:-1]]
     np.testing.assert_allclose(state[MOMENTUM, :7], expected)
+
+
+@pytest.mark.parametrize("velocity", [-1.3, 3.1])
+@pytest.mark.parametrize("upper", [1.5, np.inf])
+@pytest.mark.parametrize("time", [0.7, 40.0, -2.2])
+def test_contacts_of_a_fall_are_those_of_its_parts(velocity, upper, time):
+    """As many as in short stretches, each with one contact at most."""
+    *_, low, high = fall(1.2, velocity, 0.5, upper, 2.0, time)
+    x, v, parts = 1.2, velocity, np.zeros(2, int)
+    for _ in range(400):
+        x, v, *met = fall(x, v, 0.5, upper, 2.0, time / 400)
+        parts += met
+    assert (low, high) == tuple(parts)
+    assert low > 0 or abs(time) < 1
+    assert high == 0 or upper < np.inf
+
+
+@pytest.mark.parametrize(
+    ("position", "low", "high"), [(0.5, 0, 0), (-0.5, 1, 0), (1.5, 0, 1), (3.5, 1, 2), (-4.2, 3, 2)]
+)
+def test_contacts_of_a_straight_line_in_a_box(position, low, high):
+    assert reflect(position, 1.0, 0.0, 1.0)[2:] == (low, high)
+    assert reflect(position, 1.0, 0.0, np.inf)[2:] == (int(position < 0), 0)
+    assert reflect(position, 1.0, -np.inf, 1.0)[2:] == (0, int(position > 1))
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_exchanges_are_counted_between_neighbours(direction):
+    state, met = new_state(direction * np.array([3.0, 1.0, 2.0])), new_counts(3, 0)
+    put_in_order(state, 0, 3, direction, met)
+    assert np.array_equal(met[-3:], [1, 1, 0]) and met.sum() == 2
+
+
+def test_contacts_with_planes_are_counted_by_plane():
+    """A point between two planes, and an upper bound that it meets once."""
+    planes = np.array([[1.0, -1.0], [0.0, 0.0], [0.0, 1.0]])  # 0 < x < 1
+    turns = np.array([[1.0, 0, 1, -1, 1, 0], [-1.0, 0, -1, 1, -1, 0]])
+    fixed = np.array([[1.0, 1], [-np.inf, 0], [np.inf, 1], [0, 0], [1, 1], [0, 0], [0, 0]])
+    state, met = new_state(np.array([0.5, 0.5])), new_counts(2, 2)
+    state[VELOCITY, :2] = state[MOMENTUM, :2] = 1.0, 0.25
+    drift_between_planes(state, fixed, planes, turns, 2.8, met)
+    assert np.array_equal(met, [1, 2, 0, 0, 0, 1, 0, 0])

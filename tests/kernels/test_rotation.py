@@ -164,3 +164,16 @@ def test_first_crossings_are_found_with_and_without_inverse_functions():
         angle, which = first_crossing(A, B, C, until)
         assert angle == pytest.approx(expected, abs=3e-4)
         assert (which >= 0) == np.any(met)
+
+
+@pytest.mark.parametrize("velocity", [-1.3, 0.8])
+@pytest.mark.parametrize(("lower", "upper"), [(-0.5, 0.6), (-0.5, np.inf), (-9.0, 0.6)])
+@pytest.mark.parametrize("time", [0.9, 3.1, 40.0, -2.2])
+def test_contacts_of_a_swing_are_those_of_its_parts(velocity, lower, upper, time):
+    """As many as in short stretches, each with one contact at most."""
+    *_, low, high = swing(0.3, velocity, lower, upper, 0.1, OMEGA, time)
+    x, v, parts = 0.3, velocity, np.zeros(2, int)
+    for _ in range(400):
+        x, v, *met = swing(x, v, lower, upper, 0.1, OMEGA, time / 400)
+        parts += met
+    assert (low, high) == tuple(parts)
