@@ -54,6 +54,10 @@ STARTS = 32
 MOST_STEP = 2.0
 """Longest step, in standard deviations: on a flat density nothing else would limit it."""
 
+MOST_FIRST_STEP = 1e6
+"""Longest step before the metric knows the scale of draws: a position that is 1e18 widths of a box
+away has no digit left, and is folded onto a wall."""
+
 MOST_STEPS = 32
 """Most steps of a trajectory of a fixed time, where the time is not given."""
 
@@ -213,11 +217,11 @@ class Warmup:
         return min(learnt.step.current(tune), self._longest(learnt))
 
     def _longest(self, learnt: Learnt) -> float:
-        """Longest step size; none with a time, or before the metric knows the scale of draws."""
+        """Longest step size; none with a time."""
         if learnt.time > 0:
             return np.inf
         scaled = learnt.window_end > FIRST_WINDOW or not self.options.tunes_metric
-        return MOST_STEP if scaled else np.inf
+        return MOST_STEP if scaled else MOST_FIRST_STEP
 
     def numbers_of_steps(self, learnt: Learnt) -> list[int]:
         """Numbers of steps that may do for a trajectory of a fixed time, the least first."""
