@@ -128,6 +128,6 @@ class Batch(NamedTuple):
         """The draws, one by one."""
         outcomes = map(as_outcome, self.outcomes.tolist())
         gradients = self.gradients.tolist()
-        told = map(tuple, self.told)  # of a row without statistics, too
+        told = map(tuple, self.told)
         rows = zip(self.points, self.lasts, outcomes, gradients, told, strict=True)
         return [Draw(*row, self.step_size, self.choice, self.system) for row in rows]
