@@ -11,7 +11,6 @@ import pymc as pm
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_rollback.chain.maps import say_map
 from pymc_rollback.chain.options import Options
 from pymc_rollback.graph.text import shown
 from pymc_rollback.prepare import as_reflect, read_plan, sampled_values
@@ -202,7 +201,7 @@ def describe(
 
 def find_mapped(step: Any) -> dict[str, tuple[str, str]]:
     """Variables that a step's warm-up has put under a log or a logit: what is done, and why."""
-    said = {b.name: say_map(step.chain.learnt.maps, b.span) for b in step.density.blocks}
+    said = {b.name: step.chain.say_map(b.span) for b in step.density.blocks}
     return {name: ("map", why) for name, why in said.items() if why}
 
 

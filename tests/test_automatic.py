@@ -249,6 +249,24 @@ def test_flat_density_does_not_make_the_step_run_away():
     assert np.mean(trace["posterior"]["x"].values) == pytest.approx(1.5, abs=0.3)
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_first_steps_in_a_box_leave_its_walls(size):
+    """Steps of 1e18 times its width ended on a wall, and the metric shrank to nothing there."""
+    with pm.Model():
+        pm.Uniform("x", -1, 1, shape=size)
+        trace = rb.sample(draws=500, tune=500, chains=2, random_seed=1, progressbar=False)
+    spread = trace["posterior"]["x"].values.std()
+    assert spread == pytest.approx(1 / np.sqrt(3), rel=0.1)
+    assert smallest_ess(trace) > 500
+
+
+def test_a_model_without_walls():
+    with pm.Model() as model:
+        pm.Normal("x", 3, 2)
+    trace = sample(model, draws=50, tune=50)
+    assert "wall_contacts" not in trace["sample_stats"]
+
+
 @pytest.mark.slow
 def test_mass_piled_on_a_wall_and_far_from_it():
     with pm.Model() as model:

@@ -5,6 +5,7 @@ from typing import overload
 import numpy as np
 
 from pymc_rollback.chain.draw import Batch, Draw, Given
+from pymc_rollback.chain.maps import say_map
 from pymc_rollback.chain.metric import make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.race import Race
@@ -195,3 +196,7 @@ class Chain(Trajectories):
     def verdict(self) -> str | None:
         """What the races of the warm-up have chosen, and why; None if there was none."""
         return self.warmup.verdict(self.learnt)
+
+    def say_map(self, span: slice) -> str:
+        """What the warm-up has done with some coordinates; empty where they move as they are."""
+        return say_map(self.learnt.maps, span)

@@ -128,6 +128,6 @@ class Batch(NamedTuple):
         """The draws, one by one."""
         outcomes = map(as_outcome, self.outcomes.tolist())
         gradients = self.gradients.tolist()
-        told = zip(*self.told.swapaxes(0, 1), strict=True)
+        told = map(tuple, self.told)
         rows = zip(self.points, self.lasts, outcomes, gradients, told, strict=True)
         return [Draw(*row, self.step_size, self.choice, self.system) for row in rows]

@@ -46,6 +46,8 @@ class Trajectories:
         What the chain has learnt.
     spent
         Evaluations of the model since the last draw.
+    made
+        Number of trajectories so far.
     """
 
     def __init__(self, walls: Walls, slacks: Slacks, options: Options) -> None:
@@ -53,7 +55,7 @@ class Trajectories:
         self.options = options
         self.warmup = Warmup(options, walls)
         self.learnt: Learnt = self.warmup.begin()
-        self.spent = 0
+        self.spent = self.made = 0
         self._parts: tuple = ()
         self._kept: System | None = None
         self._kept_tally: tuple[Metric, Tally] | None = None
@@ -111,6 +113,7 @@ class Trajectories:
                 length,
                 self.learnt.choice.jitter,
                 self.learnt.finer,
+                self.made,
                 address_of_generator(rng),
                 repeats,
                 points,
@@ -118,6 +121,7 @@ class Trajectories:
                 outcomes,
                 counts,
             )
+        self.made += count * repeats
         gradients = outcomes[:, STEPS].astype(int)
         if tells and self.walls.ledger.places > 0:
             states = gradients * system.inner + repeats

@@ -54,6 +54,10 @@ STARTS = 32
 MOST_STEP = 2.0
 """Longest step, in standard deviations: on a flat density nothing else would limit it."""
 
+MOST_FIRST_STEP = 1e6
+"""Longest step before the metric knows the scale of draws: a position that is 1e18 widths of a box
+away has no digit left, and is folded onto a wall."""
+
 MOST_STEPS = 32
 """Most steps of a trajectory of a fixed time, where the time is not given."""
 
@@ -63,8 +67,8 @@ ENOUGH, STUCK, STICKS = 0.9, 0.1, 0.08
 And the acceptance rate below which a start is stuck, and the share of starts that may be.
 """
 
-FINER_SHARE, SURE = 0.05, 0.9
-"""Share of trajectories that have shorter steps, as the usual ones may be stuck in a tail.
+FINER_EVERY, SURE = 16, 0.9
+"""Which of the trajectories has shorter steps, as the usual ones may be stuck in a tail.
 
 Above the second acceptance rate there is none.
 """
@@ -113,7 +117,7 @@ class Learnt(NamedTuple):
     steps
         Number of steps of a trajectory, if its time is fixed.
     finer
-        Share of such trajectories that have shorter steps, and more of them.
+        Of how many such trajectories one has shorter steps, and more of them; zero for none.
     leads, behind
         For each of the warm-up's choices, logarithm of how much worse than the best it has been in
         races so far, of which earlier ones fade; and in the last that it took part in, infinite
@@ -139,7 +143,7 @@ class Learnt(NamedTuple):
     autocorrelation: float
     choice: Choice
     steps: int
-    finer: float
+    finer: int
     leads: tuple[float, ...]
     behind: tuple[float, ...]
     map_leads: tuple[float, ...]
@@ -194,7 +198,7 @@ class Warmup:
             autocorrelation=0.0,
             choice=first_choice(self.options),
             steps=1,
-            finer=0.0,
+            finer=0,
             leads=(0.0,) * len(self.choices),
             behind=(np.inf,) * len(self.choices),
             map_leads=(0.0, 0.0),
@@ -213,11 +217,11 @@ class Warmup:
         return min(learnt.step.current(tune), self._longest(learnt))
 
     def _longest(self, learnt: Learnt) -> float:
-        """Longest step size; none with a time, or before the metric knows the scale of draws."""
+        """Longest step size; none with a time."""
         if learnt.time > 0:
             return np.inf
         scaled = learnt.window_end > FIRST_WINDOW or not self.options.tunes_metric
-        return MOST_STEP if scaled else np.inf
+        return MOST_STEP if scaled else MOST_FIRST_STEP
 
     def numbers_of_steps(self, learnt: Learnt) -> list[int]:
         """Numbers of steps that may do for a trajectory of a fixed time, the least first."""
@@ -245,9 +249,9 @@ class Warmup:
         least = ENOUGH * self.options.target_accept
         return missing <= (1.0 - least) * count and stuck <= STICKS * count
 
-    def finer(self, rates: Sequence[float]) -> float:
-        """Share of trajectories with shorter steps: none where nearly all are accepted."""
-        return FINER_SHARE if np.mean(rates) < SURE else 0.0
+    def finer(self, rates: Sequence[float]) -> int:
+        """Of how many trajectories one has shorter steps: none where nearly all are accepted."""
+        return FINER_EVERY if np.mean(rates) < SURE else 0
 
     def settle(self, learnt: Learnt) -> Learnt:
         """What is left when tuning stops: with the time that is given, were there a race or not."""
@@ -413,7 +417,7 @@ class Warmup:
             metric=metric,
             maps=maps,
             choice=choice._replace(time=tempo * choice.time),
-            finer=0.0,
+            finer=0,
             # as it was, where states count as they did
             log_steepness=learnt.log_steepness if alike else steepness.first(choice.time > 0),
             starts=(),

@@ -22,7 +22,8 @@ trajectory_at = function_at(TRAJECTORY)
 REPEATED = types.void(
     ADDRESS,
     *STATIC.args[:-3],
-    *[types.float64] * 2,
+    types.float64,
+    *[types.int64] * 2,
     ADDRESS,
     types.int64,
     MATRICES,
@@ -47,6 +48,7 @@ def repeat_trajectory(
     length,
     jitter,
     finer,
+    made,
     rng_address,
     repeats,
     points,
@@ -65,9 +67,10 @@ def repeat_trajectory(
     jitter
         Share by which the step size of a trajectory is shortened at most, at random: a trajectory
         of one fixed time could return to where it started, for ever.
-    finer
-        Share of the trajectories that have steps of a fraction of the size, at random, so that a
-        tail is left in which the usual steps are always refused.
+    finer, made
+        Every so many trajectories one has steps of a fraction of the size, so that a tail is left
+        in which the usual steps are always refused; none, if zero. And how many were made before:
+        at random, some would be waited for very long.
     repeats
         Number of trajectories for each draw.
     points, lasts, outcomes
@@ -83,7 +86,8 @@ def repeat_trajectory(
     for k in range(points.shape[0]):
         for _ in range(repeats):
             short = 1.0 - jitter * rng.random() if jitter > 0 else 1.0
-            parts = FINER if finer > 0 and rng.random() < finer else 1
+            parts = FINER if finer > 0 and made % finer == finer - 1 else 1
+            made += 1
             trajectory(
                 model_address,
                 walls_address,

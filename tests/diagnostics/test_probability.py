@@ -111,6 +111,16 @@ def test_orthants_of_a_bivariate_normal(correlation):
 
 
 @pytest.mark.slow
+def test_stationary_autoregressions_in_a_box():
+    """A triangle that is a quarter of a box, in which no slope keeps a step short."""
+    with pm.Model() as model:
+        a = pm.Uniform("a", -2, 2, shape=2)
+        rb.constrain("stationary", (a[0] + a[1] < 1) & (a[1] - a[0] < 1) & (a[1] > -1))
+    row = rb.constraint_probability(model, **QUIET).to_frame().loc["stationary"]
+    assert_close(row, "prior", 0.25, precision=0.06)
+
+
+@pytest.mark.slow
 def test_a_small_ball_of_a_normal():
     """A constraint that is not affine, and so has a barrier at each level."""
     with pm.Model() as model:

@@ -101,12 +101,12 @@ def test_every_gradient_is_counted(name, monkeypatch):
     build, options = CASES[name]
     calls, callback = [0], compiled._callback_model
 
-    def counting(function, interrupt):
+    def counting(function, interrupt, levels):
         def counted(*inputs):
             calls[0] += 1
             return function(*inputs)
 
-        return callback(counted, interrupt)
+        return callback(counted, interrupt, levels)
 
     monkeypatch.setattr(compiled, "_callback_model", counting)
     model = build()
