@@ -1,6 +1,6 @@
 """Check that each link within the built site leads somewhere: ``python docs/check_links.py DIR``.
 
-Sphinx checks the links that it makes itself; here are those in raw HTML, figures and downloads, too.
+Sphinx checks the links that it makes itself; here are those in raw HTML and downloads, too.
 """
 
 import sys

@@ -4,6 +4,9 @@ import hashlib
 import shutil
 from pathlib import Path
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 import pymc_rollback
 
 HERE = Path(__file__).parent
@@ -44,7 +47,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["**/.ipynb_checkpoints"]
 
@@ -64,9 +66,12 @@ napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "pymc_rollback"
 html_show_sourcelink = False
+# pages without sections beside them
+html_sidebars = {page: [] for page in ("install", "ten_minutes", "api", "when_not")}
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
@@ -74,5 +79,17 @@ html_theme_options = {
 }
 
 
+def write_inline_formula(writer, node):
+    """Formulas are MathML, which browsers draw without a script from elsewhere."""
+    writer.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def write_formula(writer, node):
+    writer.body.append(convert(node.astext(), display="block"))
+    raise SkipNode
+
+
 def setup(app):
     app.connect("source-read", leave_out_empty_list)
+    app.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from inspect import Signature, signature
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -264,6 +265,9 @@ class RollbackHMC(BlockedStep):
         self._begin()
         self.compiled()
         self.chain.compile_kernels()
+
+    # what can be given: __new__ takes everything, to check it
+    __signature__ = Signature(list(signature(__init__).parameters.values())[1:])
 
     def _declare_wall_stats(self) -> None:
         """Add a vector for the walls to the statistics, where there are any."""
