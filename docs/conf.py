@@ -68,6 +68,8 @@ napoleon_use_ivar = True
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["static"]
+html_css_files = ["style.css"]
 html_title = "pymc_rollback"
 html_show_sourcelink = False
 # pages without sections beside them

@@ -89,6 +89,26 @@ def sample_many(
     DataTree or InferenceData
         As from ``rb.sample``, with the dimension ``replicate`` before the others. Fits that failed
         are left out, and so are those that an interrupt found unfinished.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     seen = pm.Data("seen", [0.0, 0.0])
+    ...     mean = pm.HalfNormal("mean", 3)
+    ...     y = pm.Normal("y", mean, 1, observed=seen)
+    >>> fits = rb.sample_many(
+    ...     model,
+    ...     [{"seen": [0.3, 0.1]}, {"seen": [4.2, 3.5]}],
+    ...     draws=200,
+    ...     tune=200,
+    ...     progressbar=False,
+    ...     random_seed=1,
+    ... )
+    >>> means = fits["posterior"]["mean"].mean(["chain", "draw"])
+    >>> bool(means.sel(replicate=0) < 1.5 < means.sel(replicate=1))
+    True
     """
     model = require_model(model)
     refuse_discrete(model)

@@ -154,6 +154,18 @@ class RollbackHMC(BlockedStep):
         Whether the variables share one trajectory.
     barrier
         The former name of ``reflect``.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    ...     step = rb.RollbackHMC(target_accept=0.9)
+    ...     idata = pm.sample(step=step, chains=2, cores=1, progressbar=False, random_seed=1)
+    >>> bool((idata["posterior"]["x"].sum("x_dim_0") < 2).all())
+    True
     """
 
     name = "rollback_hmc"
