@@ -65,6 +65,7 @@ autosummary_generate = False
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
@@ -88,7 +89,7 @@ def write_inline_formula(writer, node):
 
 
 def write_formula(writer, node):
-    writer.body.append(convert(node.astext(), display="block"))
+    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
     raise SkipNode
 
 

@@ -22,6 +22,7 @@ from pymc_rollback.graph.compat import from_datasets, make_traces
 from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_rng, check_whole
 from pymc_rollback.progress import ProgressBars
+from pymc_rollback.ranks import rank_truths, read_truths
 from pymc_rollback.region.arguments import require_model
 from pymc_rollback.runner import Runner
 from pymc_rollback.sampling import (
@@ -51,6 +52,7 @@ def sample_many(
     chains: int = 1,
     *,
     replicates: int | None = None,
+    truths: Sequence[Mapping[str, Any]] | None = None,
     cores: int | None = None,
     random_seed: RandomState = None,
     progressbar: bool = True,
@@ -72,6 +74,9 @@ def sample_many(
         Numbers of each fit: draws of a chain after its warm-up and in it, and chains.
     replicates
         Number of fits, where ``datasets`` is a function.
+    truths
+        For each fit, the values of free variables that its data were made of, by name. Their ranks
+        among the draws are then in the group ``prior_sbc``, for ArviZ's ``plot_ecdf_pit``.
     cores
         Number of chains that run at the same time; if left out, as many as there are cores. The
         draws do not depend on it.
@@ -119,7 +124,8 @@ def sample_many(
         check_cluster(client, tune)
     check_whole("tune", tune, least=0)
     fits = read_datasets(model, datasets, replicates)
-    rngs = get_random_generator(random_seed).spawn(len(fits) * chains)
+    true = None if truths is None else read_truths(model, truths, len(fits))
+    *rngs, for_ranks = get_random_generator(random_seed).spawn(len(fits) * chains + 1)
     starts = find_starts(model, None, rngs)
     step = RollbackHMC(model=model, **options)
     names = sorted({name for data in fits for name in data})
@@ -145,7 +151,14 @@ def sample_many(
         crew = make_crew(runners, workers, client, bars)
         crew.advance()
     whole = choose_fits(crew.errors, chains)
-    return gather(step, crew.runners, filled, whole, chains, time.time() - begun)
+    groups, like = gather(step, crew.runners, filled, whole, chains, time.time() - begun)
+    if true is not None:
+        kept = [true[k] for k in whole]
+        groups["prior_sbc"] = rank_truths(groups["posterior"], kept, for_ranks)
+    with warnings.catch_warnings():
+        # a group of ArviZ's plots that InferenceData has never heard of
+        warnings.filterwarnings("ignore", "prior_sbc group is not defined", UserWarning)
+        return from_datasets(groups, like)
 
 
 def read_datasets(
@@ -262,8 +275,8 @@ def gather(
     whole: Sequence[int],
     chains: int,
     seconds: float,
-) -> Any:
-    """Draws of several fits in one tree.
+) -> tuple[dict[str, xr.Dataset], Any]:
+    """Draws of several fits by group, and all chains in a row as ArviZ has them.
 
     Parameters
     ----------
@@ -295,13 +308,12 @@ def gather(
         warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
         sampled = to_inference_data(several, model=model, save_warmup=False)
     groups = groups_of(drop_warning_stat(sampled))
-    split = {
+    return {
         name: by_replicate(group, whole, chains)
         if "chain" in group.dims
         else with_replicates(group, [each[name] for each in data], whole)
         for name, group in groups.items()
-    }
-    return from_datasets(split, like=sampled)
+    }, sampled
 
 
 def by_replicate(group: xr.Dataset, whole: Sequence[int], chains: int) -> xr.Dataset:
