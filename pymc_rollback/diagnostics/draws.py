@@ -10,7 +10,7 @@ from pytensor.graph.replace import graph_replace
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.graph.compat import datasets
-from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.graph.evaluate import repeated
 from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_list_of_names
 from pymc_rollback.region.constraint import Constraint, Region, with_plain_inputs
@@ -127,7 +127,7 @@ def evaluate(
     outputs, forms = both[: len(expressions)], both[len(expressions) :]
     if written:
         outputs = graph_replace(outputs, dict(zip(written, forms, strict=True)), strict=False)
-    function = interpreted([plain[name] for name in values], outputs)
+    function = repeated([plain[name] for name in values], outputs)
     flat = [x.reshape(-1, *x.shape[2:]) for x in values.values()]
     with np.errstate(all="ignore"):
         found = [function(*point) for point in zip(*flat, strict=True)]

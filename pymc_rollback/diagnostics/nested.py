@@ -19,7 +19,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_rollback.diagnostics.errors import share_error
 from pymc_rollback.diagnostics.wider import cut, with_potentials
-from pymc_rollback.graph.evaluate import interpreted
+from pymc_rollback.graph.evaluate import repeated
 from pymc_rollback.step import RollbackHMC
 
 SHARE = 0.2
@@ -99,7 +99,7 @@ class Levels:
         self.model, self.slacks, self.effort = model, dict(slacks), effort
         self.rng, self.report = rng, report
         replaced = model.replace_rvs_by_values(list(slacks.values()))
-        self._evaluate = interpreted(model.value_vars, replaced)
+        self._evaluate = repeated(model.value_vars, replaced)
         report("without the constraints")
         self.first = self._sample(model, [None] * effort.chains)
         # a level is as far for each slack

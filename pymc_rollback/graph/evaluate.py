@@ -14,8 +14,9 @@ from pytensor.compile.mode import OPT_MINIMUM, Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.rewriting.basic import in2out
-from pytensor.graph.traversal import graph_inputs
+from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.link.vm import VMLinker
+from pytensor.scan.op import Scan
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.type import TensorType
 
@@ -69,6 +70,17 @@ def interpreted(
     elementwise = (n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, Elemwise))
     too_wide = any(len(node.inputs) > MOST_OPERANDS for node in elementwise)
     return interpreted(inputs, outputs, mode=None) if too_wide and mode is not None else function
+
+
+def repeated(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Callable[..., list]:
+    """A function that is called for each of many draws.
+
+    Quick to compile, except where there is a loop in it: that takes seconds to compile, but Python
+    would take milliseconds for each draw.
+    """
+    nodes = (v.owner for v in ancestors(outputs) if v.owner is not None)
+    loops = any(isinstance(node.op, Scan) for node in nodes)
+    return interpreted(inputs, outputs, mode=None if loops else "FAST_COMPILE")
 
 
 def values_at(

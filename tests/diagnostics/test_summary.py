@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
 from harness import as_idata
@@ -50,6 +51,29 @@ def test_rows_by_pressure(table, idata):
     assert row["within_1"] == np.mean(rate < 0.01 * np.ptp(rate)) < row["within_5"]
     assert frame.loc["ball<b>", "pressure"] == frame.loc["ball<b>", "within_5"] == 0
     assert list(frame["estimate"]) == ["slacks", "slopes", "slacks"]
+
+
+def test_a_loop_in_a_constraint():
+    """The variances of a GARCH model, by a scan; of so many draws it is compiled."""
+    y, start = np.array([0.3, -2.0, 1.5, 0.1]), np.float64(1.0)
+    with pm.Model() as model:
+        a = pm.Uniform("a", 0, 1)
+
+        def advance(past, variance, a):
+            return 0.1 + a * past**2 + 0.5 * variance
+
+        inputs = {"sequences": [pt.constant(y)], "non_sequences": [a]}
+        outputs = {"outputs_info": [pt.constant(start)], "return_updates": False}
+        variances = pytensor.scan(advance, **inputs, **outputs)
+        rb.constrain("calm", pt.max(variances) < 4)
+    draws = np.random.default_rng(1).uniform(0, 0.8, size=(2, 100))
+    largest = variance = np.full(draws.shape, start)
+    for past in y:
+        variance = 0.1 + draws * past**2 + 0.5 * variance
+        largest = np.maximum(largest, variance)
+    row = rb.wall_summary(as_idata(a=draws), model).to_frame().loc["calm"]
+    assert row["smallest"] == pytest.approx(4 - largest.max())
+    assert row["median"] == pytest.approx(np.median(4 - largest))
 
 
 def test_known_densities():
