@@ -4,6 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pymc as pm
 import xarray as xr
 from pymc.backends.arviz import find_constants, find_observations, to_inference_data
 from pymc.backends.ndarray import NDArray
+from pymc.initial_point import PointType
 from pymc.util import RandomState, drop_warning_stat, get_random_generator
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from threadpoolctl import threadpool_limits
 
+from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.entry import holding
 from pymc_rollback.graph.compat import datasets as groups_of
 from pymc_rollback.graph.compat import from_datasets, make_traces
@@ -53,6 +56,7 @@ def sample_many(
     *,
     replicates: int | None = None,
     truths: Sequence[Mapping[str, Any]] | None = None,
+    pilot: int = 0,
     cores: int | None = None,
     random_seed: RandomState = None,
     progressbar: bool = True,
@@ -61,7 +65,8 @@ def sample_many(
 ) -> Any:
     """Fit a model to many sets of data: simulation studies, calibration, cross-validation.
 
-    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own.
+    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own; where
+    a pilot has gone ahead, a short one is enough.
 
     Parameters
     ----------
@@ -77,6 +82,9 @@ def sample_many(
     truths
         For each fit, the values of free variables that its data were made of, by name. Their ranks
         among the draws are then in the group ``prior_sbc``, for ArviZ's ``plot_ecdf_pit``.
+    pilot
+        Number of draws of a pilot: the warm-up of another chain, with the first set of data. If
+        there are any, all fits have its metric, and move as it does; ``tune=100`` may then do.
     cores
         Number of chains that run at the same time; if left out, as many as there are cores. The
         draws do not depend on it.
@@ -123,17 +131,24 @@ def sample_many(
     if client is not None:
         check_cluster(client, tune)
     check_whole("tune", tune, least=0)
+    check_whole("pilot", pilot, least=0)
     fits = read_datasets(model, datasets, replicates)
     true = None if truths is None else read_truths(model, truths, len(fits))
-    *rngs, for_ranks = get_random_generator(random_seed).spawn(len(fits) * chains + 1)
+    *rngs, for_ranks, ahead = get_random_generator(random_seed).spawn(len(fits) * chains + 2)
     starts = find_starts(model, None, rngs)
     step = RollbackHMC(model=model, **options)
     names = sorted({name for data in fits for name in data})
     refuse_data_in_walls(step.density, [model[name] for name in names])
     step.take_data([model[name] for name in names])
+    if pilot and not step.options.tunes_metric:
+        raise ValueError(
+            f"pilot={pilot}: a pilot finds a metric, but one is given, or nothing is left to be "
+            "tuned. Leave pilot out."
+        )
     filled = [{name: data.get(name, model[name].get_value()) for name in names} for data in fits]
+    learnt = fly_pilot(step, starts[0], ahead, pilot, filled[0]) if pilot else None
     runners = [
-        Runner(step, start, rng, tune, draws, keep_warmup=False, data=filled[k // chains])
+        Runner(step, start, rng, tune, draws, False, filled[k // chains], learnt)
         for k, (start, rng) in enumerate(zip(starts, rngs, strict=True))
     ]
     workers = 1 if step.compiled().calls_back else min(cores or available_cores(), len(runners))
@@ -159,6 +174,23 @@ def sample_many(
         # a group of ArviZ's plots that InferenceData has never heard of
         warnings.filterwarnings("ignore", "prior_sbc group is not defined", UserWarning)
         return from_datasets(groups, like)
+
+
+def fly_pilot(
+    step: RollbackHMC, start: PointType, rng: np.random.Generator, tune: int, data: Data
+) -> Learnt:
+    """What a chain has learnt at the end of its warm-up.
+
+    Parameters
+    ----------
+    step, start, rng, tune, data
+        As of a :class:`Runner`.
+    """
+    runner = Runner(step, start, rng, tune, 1, False, data)
+    with threadpool_limits(1):
+        runner.advance(Event(), runner.total)
+    _log.info(f"Pilot: {runner.verdict or 'nothing was to be chosen.'}")
+    return runner.chain.learnt
 
 
 def read_datasets(
