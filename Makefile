@@ -11,7 +11,6 @@ WORKERS ?= auto
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
 NEWEST := pymc pytensor numba numpy scipy pandas rich arviz matplotlib pillow pytest pytest-xdist hypothesis zarr
-HTML := $(patsubst docs/%.md,build/docs/%.html,$(wildcard docs/*.md))
 
 .PHONY: demo test test-newest lint bench trust fuzz paper map docs wheel clean
 
@@ -50,13 +49,11 @@ paper: $(VENV)/.bench
 map:
 	$(PYTHON) docs/map.py
 
-docs: $(HTML)
-
-$(HTML): $(VENV)/.docs
-
-build/docs/%.html: docs/%.md
-	$(BIN)/jupytext --quiet --to ipynb --set-kernel python3 --output - $< \
-	| $(BIN)/jupyter-nbconvert --stdin --execute --to html --output-dir build/docs --output $*
+# Outputs of pages are kept in build/outputs until the page or the package changes.
+docs: export OMP_NUM_THREADS = 1
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
 
 # By way of an archive of the sources, so that nothing left in build/ gets into it.
 wheel: $(VENV)/.test
@@ -75,5 +72,5 @@ $(VENV)/.%: setup.cfg pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv-* build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv-* build dist docs/notebooks *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -39,6 +39,16 @@ normal densities only, and are given them.
 ![Effective draws per second over the best peer's](benchmarks.png)
 """
 
+ABOUT = {
+    "scaling": """Exponentials in boxes; normals in balls that cut them at 0.7 of their typical
+radius; a normal in 20 dimensions cut by random planes.
+
+![Gradients per effective draw](scaling.png)
+
+"""
+}
+"""What stands above a table of figures."""
+
 HEAD = ("sampler", "ESS mean", "ESS square", "per 1000 gradients", "per second", "first draw")
 HEAD = (*HEAD, "divergences", "error", "verdict")
 
@@ -166,7 +176,7 @@ def ratio_tables(content):
         found[name] = [Row(**row) for row in entry["rows"]]
     head = ("figure", "measured", "target", "met")
     return [
-        f"## {name.capitalize()}\n\n"
+        f"## {name.capitalize()}\n\n{ABOUT.get(name, '')}"
         + table(head, [(row.name, row.measured, row.target, row.met) for row in rows])
         for name, rows in found.items()
         if rows

@@ -66,6 +66,15 @@ class Description(Tables):
     """The region of a model as a table: printed, as HTML in a notebook, or as data.
 
     It is printed in the width of the terminal, or in 80 columns where there is none.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Uniform("x", 0, 1)
+    >>> rb.describe(model).to_frame()["constraints"]["inequality"].to_dict()
+    {'x.lower': 'x > 0', 'x.upper': 'x < 1'}
     """
 
     variables: tuple[VariableRow, ...]
@@ -148,6 +157,19 @@ def describe(
     ------
     ValueError
         Where options are given beside a RollbackHMC, which has its own.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> table = rb.describe(model)
+    >>> [(row.name, row.support, row.action) for row in table.variables]
+    [('x', '(0, inf)', 'reflect')]
+    >>> [(row.name, row.inequality, row.wall) for row in table.constraints]
+    [('x.lower', 'x > 0', 'reflects'), ('sum', 'sum(x) < 2', 'reflects')]
     """
     if isinstance(model, BlockedStep) and hasattr(model, "plan"):
         _refuse_options(

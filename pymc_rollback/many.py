@@ -4,6 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,20 @@ import pymc as pm
 import xarray as xr
 from pymc.backends.arviz import find_constants, find_observations, to_inference_data
 from pymc.backends.ndarray import NDArray
+from pymc.initial_point import PointType
 from pymc.util import RandomState, drop_warning_stat, get_random_generator
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from threadpoolctl import threadpool_limits
 
+from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.entry import holding
 from pymc_rollback.graph.compat import datasets as groups_of
 from pymc_rollback.graph.compat import from_datasets, make_traces
 from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_rng, check_whole
 from pymc_rollback.progress import ProgressBars
+from pymc_rollback.ranks import rank_truths, read_truths
 from pymc_rollback.region.arguments import require_model
 from pymc_rollback.runner import Runner
 from pymc_rollback.sampling import (
@@ -51,6 +55,8 @@ def sample_many(
     chains: int = 1,
     *,
     replicates: int | None = None,
+    truths: Sequence[Mapping[str, Any]] | None = None,
+    pilot: int = 0,
     cores: int | None = None,
     random_seed: RandomState = None,
     progressbar: bool = True,
@@ -59,7 +65,8 @@ def sample_many(
 ) -> Any:
     """Fit a model to many sets of data: simulation studies, calibration, cross-validation.
 
-    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own.
+    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own; where
+    a pilot has gone ahead, a short one is enough.
 
     Parameters
     ----------
@@ -72,6 +79,12 @@ def sample_many(
         Numbers of each fit: draws of a chain after its warm-up and in it, and chains.
     replicates
         Number of fits, where ``datasets`` is a function.
+    truths
+        For each fit, the values of free variables that its data were made of, by name. Their ranks
+        among the draws are then in the group ``prior_sbc``, for ArviZ's ``plot_ecdf_pit``.
+    pilot
+        Number of draws of a pilot: the warm-up of another chain, with the first set of data. If
+        there are any, all fits have its metric, and move as it does; ``tune=100`` may then do.
     cores
         Number of chains that run at the same time; if left out, as many as there are cores. The
         draws do not depend on it.
@@ -89,6 +102,26 @@ def sample_many(
     DataTree or InferenceData
         As from ``rb.sample``, with the dimension ``replicate`` before the others. Fits that failed
         are left out, and so are those that an interrupt found unfinished.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     seen = pm.Data("seen", [0.0, 0.0])
+    ...     mean = pm.HalfNormal("mean", 3)
+    ...     y = pm.Normal("y", mean, 1, observed=seen)
+    >>> fits = rb.sample_many(
+    ...     model,
+    ...     [{"seen": [0.3, 0.1]}, {"seen": [4.2, 3.5]}],
+    ...     draws=200,
+    ...     tune=200,
+    ...     progressbar=False,
+    ...     random_seed=1,
+    ... )
+    >>> means = fits["posterior"]["mean"].mean(["chain", "draw"])
+    >>> bool(means.sel(replicate=0) < 1.5 < means.sel(replicate=1))
+    True
     """
     model = require_model(model)
     refuse_discrete(model)
@@ -98,16 +131,24 @@ def sample_many(
     if client is not None:
         check_cluster(client, tune)
     check_whole("tune", tune, least=0)
+    check_whole("pilot", pilot, least=0)
     fits = read_datasets(model, datasets, replicates)
-    rngs = get_random_generator(random_seed).spawn(len(fits) * chains)
+    true = None if truths is None else read_truths(model, truths, len(fits))
+    *rngs, for_ranks, ahead = get_random_generator(random_seed).spawn(len(fits) * chains + 2)
     starts = find_starts(model, None, rngs)
     step = RollbackHMC(model=model, **options)
     names = sorted({name for data in fits for name in data})
     refuse_data_in_walls(step.density, [model[name] for name in names])
     step.take_data([model[name] for name in names])
+    if pilot and not step.options.tunes_metric:
+        raise ValueError(
+            f"pilot={pilot}: a pilot finds a metric, but one is given, or nothing is left to be "
+            "tuned. Leave pilot out."
+        )
     filled = [{name: data.get(name, model[name].get_value()) for name in names} for data in fits]
+    learnt = fly_pilot(step, starts[0], ahead, pilot, filled[0]) if pilot else None
     runners = [
-        Runner(step, start, rng, tune, draws, keep_warmup=False, data=filled[k // chains])
+        Runner(step, start, rng, tune, draws, False, filled[k // chains], learnt)
         for k, (start, rng) in enumerate(zip(starts, rngs, strict=True))
     ]
     workers = 1 if step.compiled().calls_back else min(cores or available_cores(), len(runners))
@@ -125,7 +166,31 @@ def sample_many(
         crew = make_crew(runners, workers, client, bars)
         crew.advance()
     whole = choose_fits(crew.errors, chains)
-    return gather(step, crew.runners, filled, whole, chains, time.time() - begun)
+    groups, like = gather(step, crew.runners, filled, whole, chains, time.time() - begun)
+    if true is not None:
+        kept = [true[k] for k in whole]
+        groups["prior_sbc"] = rank_truths(groups["posterior"], kept, for_ranks)
+    with warnings.catch_warnings():
+        # a group of ArviZ's plots that InferenceData has never heard of
+        warnings.filterwarnings("ignore", "prior_sbc group is not defined", UserWarning)
+        return from_datasets(groups, like)
+
+
+def fly_pilot(
+    step: RollbackHMC, start: PointType, rng: np.random.Generator, tune: int, data: Data
+) -> Learnt:
+    """What a chain has learnt at the end of its warm-up.
+
+    Parameters
+    ----------
+    step, start, rng, tune, data
+        As of a :class:`Runner`.
+    """
+    runner = Runner(step, start, rng, tune, 1, False, data)
+    with threadpool_limits(1):
+        runner.advance(Event(), runner.total)
+    _log.info(f"Pilot: {runner.verdict or 'nothing was to be chosen.'}")
+    return runner.chain.learnt
 
 
 def read_datasets(
@@ -242,8 +307,8 @@ def gather(
     whole: Sequence[int],
     chains: int,
     seconds: float,
-) -> Any:
-    """Draws of several fits in one tree.
+) -> tuple[dict[str, xr.Dataset], Any]:
+    """Draws of several fits by group, and all chains in a row as ArviZ has them.
 
     Parameters
     ----------
@@ -275,13 +340,12 @@ def gather(
         warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
         sampled = to_inference_data(several, model=model, save_warmup=False)
     groups = groups_of(drop_warning_stat(sampled))
-    split = {
+    return {
         name: by_replicate(group, whole, chains)
         if "chain" in group.dims
         else with_replicates(group, [each[name] for each in data], whole)
         for name, group in groups.items()
-    }
-    return from_datasets(split, like=sampled)
+    }, sampled
 
 
 def by_replicate(group: xr.Dataset, whole: Sequence[int], chains: int) -> xr.Dataset:

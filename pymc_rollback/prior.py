@@ -57,6 +57,22 @@ def sample_prior(
     DataTree or InferenceData
         Draws in the groups ``prior``, ``sample_stats_prior`` and ``prior_predictive``, beside the
         data: what ArviZ uses with the installed PyMC.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Normal("x", shape=2)
+    ...     c = rb.constrain("rising", x[0] < x[1])
+    ...     y = pm.Normal("y", x, observed=[0.3, 0.1])
+    >>> drawn = rb.sample_prior(
+    ...     model, draws=100, tune=200, chains=2, cores=1, progressbar=False, random_seed=1
+    ... )
+    >>> bool((drawn["prior"]["x"][..., 0] < drawn["prior"]["x"][..., 1]).all())
+    True
+    >>> dict(drawn["prior_predictive"]["y"].sizes)
+    {'chain': 2, 'draw': 100, 'y_dim_0': 2}
     """
     model = pm.modelcontext(model).root
     prior = without_likelihood(model, leave_out)

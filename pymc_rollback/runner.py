@@ -14,6 +14,7 @@ from pymc.initial_point import PointType
 from pymc_rollback.chain.chain import Chain
 from pymc_rollback.chain.draw import Batch
 from pymc_rollback.chain.start import OutsideError
+from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.entry import holding, take_coordinates
 from pymc_rollback.guard import DUE, OneAtATime, one_at_a_time
 from pymc_rollback.kernels.state import read_point
@@ -52,6 +53,8 @@ class Runner:
         Whether the record has the warm-up in it at the end.
     data
         Values of data containers that are inputs of the log density.
+    pilot
+        What a chain has learnt that went ahead, with other data.
 
     Attributes
     ----------
@@ -70,6 +73,7 @@ class Runner:
         draws: int,
         keep_warmup: bool,
         data: Mapping[str, np.ndarray] | None = None,
+        pilot: Learnt | None = None,
     ) -> None:
         self.data = data or {}
         self.step, self.start, self.rng = step, {**start, **self.data}, rng
@@ -80,10 +84,10 @@ class Runner:
         self.done = 0
         self.complaint: str | None = None
         self.verdict: str | None = None
-        self.packed = start, rng, tune, draws, keep_warmup, data
+        self.packed = start, rng, tune, draws, keep_warmup, data, pilot
         self.record = Record(self.total if keep_warmup else max(tune, draws), step.walls, tune)
         slacks = cast(Slacks, OneAtATime(step.slacks))
-        self.chain = Chain(step.walls, slacks, step.options)
+        self.chain = Chain(step.walls, slacks, step.options, pilot)
         functions = step.compiled()
         self.functions = replace(
             functions, enter=one_at_a_time(functions.enter), leave=one_at_a_time(functions.leave)

@@ -99,6 +99,19 @@ def sample(
     DataTree or InferenceData
         Draws and statistics: what ArviZ uses with the installed PyMC. After an interrupt, or where
         chains failed, the draws that there are.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> idata = rb.sample(200, tune="auto", model=model, progressbar=False, random_seed=1)
+    >>> dict(idata["posterior"]["x"].sizes)
+    {'chain': 4, 'draw': 200, 'x_dim_0': 2}
+    >>> bool((idata["posterior"]["x"].sum("x_dim_0") < 2).all())
+    True
     """
     model = require_model(model)
     refuse_discrete(model)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from inspect import Signature, signature
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -153,6 +154,18 @@ class RollbackHMC(BlockedStep):
         Whether the variables share one trajectory.
     barrier
         The former name of ``reflect``.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    ...     step = rb.RollbackHMC(target_accept=0.9)
+    ...     idata = pm.sample(step=step, chains=2, cores=1, progressbar=False, random_seed=1)
+    >>> bool((idata["posterior"]["x"].sum("x_dim_0") < 2).all())
+    True
     """
 
     name = "rollback_hmc"
@@ -264,6 +277,9 @@ class RollbackHMC(BlockedStep):
         self._begin()
         self.compiled()
         self.chain.compile_kernels()
+
+    # what can be given: __new__ takes everything, to check it
+    __signature__ = Signature(list(signature(__init__).parameters.values())[1:])
 
     def _declare_wall_stats(self) -> None:
         """Add a vector for the walls to the statistics, where there are any."""

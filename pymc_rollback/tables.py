@@ -35,7 +35,9 @@ class Tables:
 
     def __str__(self) -> str:
         text = StringIO()
-        Console(file=text, width=get_terminal_size().columns).print(self)
+        # in a notebook, a console would display the tables instead
+        console = Console(file=text, width=get_terminal_size().columns, force_jupyter=False)
+        console.print(self)
         return text.getvalue().rstrip()
 
     __repr__ = __str__

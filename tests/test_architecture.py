@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "crew": "progress runner settled",
     "cluster": "guard progress runner step",
     "sampling": "cluster crew graph options progress region runner settled step stored",
-    "many": "entry graph options progress region runner sampling step stored target",
+    "ranks": "chain graph",
+    "many": "chain entry graph options progress ranks region runner sampling step stored target",
     "prior": "graph region target chain prepare step",
     "diagnostics": (
         "graph region target chain kernels options prepare tables runner step stored prior"

@@ -1,6 +1,7 @@
 """describe: the same table in a terminal, in a notebook and as data."""
 
 import sys
+from inspect import signature
 from io import StringIO
 
 import numpy as np
@@ -32,6 +33,12 @@ def description():
         rb.constrain("ball<b>", pt.sum(x**2) < 25)
         pm.Normal("y", share, scale, observed=[0.2, 0.5])
     return rb.describe(model)
+
+
+def test_options_of_a_step_are_in_its_signature():
+    options = signature(rb.RollbackHMC).parameters
+    assert next(iter(options)) == "vars"
+    assert options["target_accept"].default == 0.8
 
 
 def test_variables_as_data(description):
@@ -143,6 +150,12 @@ def test_notebook_shows_escaped_html(description):
     assert '<td style="text-align: left">x[0] &lt; 2 * x[1] + 1</td>' in html
     assert html.count("<th ") + html.count("<td ") == html.count("text-align: left") - 2
     assert "ball&lt;b&gt;" in html and "<b>" not in html
+
+
+def test_text_in_a_notebook_is_text(description, monkeypatch):
+    """Where rich would display it, beside the HTML."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "corner" in repr(description)
 
 
 def test_user_overrides_are_shown():

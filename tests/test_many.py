@@ -4,11 +4,13 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.exceptions import SamplingError
+from scipy.stats import kstest
 
 import pymc_rollback as rb
 from pymc_rollback import runner
 from pymc_rollback import step as step_module
 from pymc_rollback.graph.compat import datasets
+from pymc_rollback.ranks import rank_truths
 
 pytestmark = pytest.mark.filterwarnings("ignore:The kernels call back into Python:UserWarning")
 
@@ -122,6 +124,7 @@ def test_a_fit_that_fails_is_left_out(monkeypatch):
         (lambda k: {}, {"replicates": 0}, "replicates=0"),
         (FITS, {"replicates": 3}, "which has 3. Leave it out"),
         (FITS, {"chains": 0}, "chains=0"),
+        (FITS, {"pilot": -1}, "pilot=-1"),
         (FITS, {"tune": "auto"}, "tune='auto' must be a whole number"),
         (FITS, {"rng": 1}, "random_seed"),
     ],
@@ -138,3 +141,70 @@ def test_data_in_a_wall_are_refused():
         pm.Uniform("x", 0, most)
     with pytest.raises(ValueError, match="The data in most are in bounds"):
         fit(model, [{"most": 3.0}])
+
+
+@pytest.mark.compiled
+def test_fits_move_as_their_pilot_does():
+    """Which has found that these six positive means move best for a time."""
+    with pm.Model() as model:
+        y = pm.Data("y", np.zeros(6))
+        x = pm.HalfNormal("x", 10.0, shape=6)
+        pm.Normal("seen", x, 0.2, observed=y)
+    fits = [{"y": np.full(6, level)} for level in (1.0, 3.0, 9.0)]
+    found = datasets(fit(model, fits, 100, pilot=400, tune=40))
+    times = found["sample_stats"]["trajectory_time"].values
+    assert times.min() == times.max() > 0
+    means = found["posterior"]["x"].mean(["chain", "draw"]).values
+    np.testing.assert_allclose(means.T, np.tile([1.0, 3.0, 9.0], (6, 1)), atol=0.15)
+
+
+def test_a_pilot_needs_something_to_find():
+    with pytest.raises(ValueError, match="pilot=100: a pilot finds a metric, but one is given"):
+        fit(build(), pilot=100, metric=np.ones(2))
+
+
+def test_ranks_of_truths():
+    truths = [{"x": [0.0, 0.0]}, {"x": [99.0, 0.0]}, {"x": [2.0, 5.0]}]
+    ranks = datasets(fit(build(), truths=truths, draws=100))["prior_sbc"]["x"]
+    assert ranks.dims == ("chain", "draw", "x_dim_0")
+    assert ranks.shape == (1, 3, 2)
+    assert np.all((ranks > 0) & (ranks < 1))
+    assert np.all(ranks[0, 0] < 0.05) and ranks[0, 1, 0] > 0.95 and ranks[0, 1, 1] < 0.05
+    assert np.all((ranks[0, 2] > 0.1) & (ranks[0, 2] < 0.9))
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_ranks_are_uniform():
+    """A Kolmogorov-Smirnov test that one of ten thousand right samplers fails; and its control."""
+    rng = np.random.default_rng(5)
+    with pm.Model() as model:
+        y = pm.Data("y", [0.0])
+        x = pm.HalfNormal("x")
+        pm.Normal("seen", x, 0.7, observed=y)
+    true = np.abs(rng.normal(size=300))
+    fits = [{"y": [rng.normal(value, 0.7)]} for value in true]
+    truths = [{"x": value} for value in true]
+    tree = fit(model, fits, 100, truths=truths, pilot=500, tune=60, chains=1)
+    found = datasets(tree)
+    shifted = [{"x": value + 0.2} for value in true]
+    wrong = rank_truths(found["posterior"], shifted, rng)
+    assert kstest(found["prior_sbc"]["x"].values[0], "uniform").pvalue > 1e-4
+    assert kstest(wrong["x"].values[0], "uniform").pvalue < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("truths", "message"),
+    [
+        ({"x": [1.0, 1.0]}, "must be a list with a dict for each fit"),
+        ([{}, {}, {}], "must be a list with a dict for each fit"),
+        ([{"x": [1.0, 1.0]}], "truths has 1 dicts, and there are 3 fits"),
+        ([{"mean": [1.0, 1.0]}] * 3, "names 'mean', but the free variables of the model are x"),
+        ([{"x": 1.0}] * 3, r"has 'x' of the shape \(\), and the variable has the shape \(2,\)"),
+        ([{"x": [1.0, 1.0]}, {"z": 1}, {"x": [1.0, 1.0]}], "Name the same variables in each"),
+    ],
+)
+def test_bad_truths_are_refused(truths, message, monkeypatch):
+    monkeypatch.setattr(step_module, "compile_density", None)
+    with pytest.raises(ValueError, match=message):
+        fit(build(), truths=truths)

@@ -57,7 +57,7 @@ def judge(heats: Sequence[Heat]) -> list[float]:
     ends = np.cumsum([len(heat.draws) for heat in heats])[:-1]
     scores = []
     for part, heat in zip(np.split(both, ends), heats, strict=True):
-        time = _autocorrelation_time(part) * _ratio(both.var(axis=0), part.var(axis=0))
+        time = autocorrelation_time(part) * _ratio(both.var(axis=0), part.var(axis=0))
         scores.append(len(part) / (heat.cost * float(np.sqrt(np.mean(time**2)))))
     return scores
 
@@ -68,7 +68,7 @@ def _ratio(all_of_them: np.ndarray, part: np.ndarray) -> np.ndarray:
     return np.where(all_of_them > 0, all_of_them / np.maximum(part, least), 1.0)
 
 
-def _autocorrelation_time(values: np.ndarray) -> np.ndarray:
+def autocorrelation_time(values: np.ndarray) -> np.ndarray:
     r""":math:`1 + 2 \sum_k \rho_k` of each column, up to where two neighbours' sum is an error.
 
     Geyer's initial positive sequence, ended where noise would go on with it.

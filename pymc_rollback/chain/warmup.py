@@ -48,7 +48,7 @@ MORE = 1.3
 EVEN = 1e-9
 """Part of a step that is rounding."""
 
-STARTS = 32
+STARTS = 64
 """Draws of a window from which trajectories of a fixed time are tried."""
 
 MOST_STEP = 2.0
@@ -67,10 +67,10 @@ ENOUGH, STUCK, STICKS = 0.9, 0.1, 0.08
 And the acceptance rate below which a start is stuck, and the share of starts that may be.
 """
 
-FINER_EVERY, SURE = 16, 0.9
-"""Which of the trajectories has shorter steps, as the usual ones may be stuck in a tail.
+FINER = ((0.9, 16), (0.99, 64))
+"""Acceptance rates below which one of so many trajectories has shorter steps.
 
-Above the second acceptance rate there is none.
+The usual ones may be stuck in a tail that the warm-up has not seen.
 """
 
 RESOLVED = 1.5
@@ -180,13 +180,24 @@ class Warmup:
         What is given, and what is tuned.
     walls
         Which coordinates reflect, and which are kept in order.
+    pilot
+        What another chain of the model, with other data, has learnt at the end of its warm-up: its
+        metric, maps and choice are kept, and only what depends on the data is tuned.
     """
 
     options: Options
     walls: Walls
+    pilot: Learnt | None = None
+
+    @property
+    def tunes_metric(self) -> bool:
+        """Whether metric, maps and choice are tuned."""
+        return self.options.tunes_metric and self.pilot is None
 
     def begin(self) -> Learnt:
         """What is known before the first draw."""
+        if self.pilot is not None:
+            return self._follow(self.pilot)
         size, variances = self.walls.size, self.options.variances
         return Learnt(
             step=StepSize.first(1.0),
@@ -210,6 +221,24 @@ class Warmup:
             starts=(),
         )
 
+    def _follow(self, pilot: Learnt) -> Learnt:
+        """What is known where another chain has gone ahead."""
+        return pilot._replace(
+            step=StepSize.first(pilot.step.current(False)),
+            leads=(0.0,) * len(self.choices),
+            behind=(np.inf,) * len(self.choices),
+            iteration=0,
+            window_end=FIRST_WINDOW,
+            window=Window(),
+            starts=(),
+        )
+
+    def recentre(self, learnt: Learnt, window: Window, bounds: Bounds) -> Learnt:
+        """Follow the density of other data: of a normal, one slope tells where its centre is."""
+        walls = self.walls_for(learnt.choice, learnt.maps)
+        bounds = walls.reflecting(*bounds)
+        return learnt._replace(flow=find_flow(window.moments, learnt.metric, walls, bounds))
+
     def step_size(self, learnt: Learnt, tune: bool) -> float:
         """The given step size, the present one, or, when tuning has stopped, the averaged one."""
         if self.options.step_size is not None:
@@ -220,7 +249,7 @@ class Warmup:
         """Longest step size; none with a time."""
         if learnt.time > 0:
             return np.inf
-        scaled = learnt.window_end > FIRST_WINDOW or not self.options.tunes_metric
+        scaled = learnt.window_end > FIRST_WINDOW or not self.tunes_metric
         return MOST_STEP if scaled else MOST_FIRST_STEP
 
     def numbers_of_steps(self, learnt: Learnt) -> list[int]:
@@ -250,8 +279,9 @@ class Warmup:
         return missing <= (1.0 - least) * count and stuck <= STICKS * count
 
     def finer(self, rates: Sequence[float]) -> int:
-        """Of how many trajectories one has shorter steps: none where nearly all are accepted."""
-        return FINER_EVERY if np.mean(rates) < SURE else 0
+        """Of how many trajectories one has shorter steps; zero where all are accepted."""
+        rate = np.mean(rates)
+        return next((every for least, every in FINER if rate < least), 0)
 
     def settle(self, learnt: Learnt) -> Learnt:
         """What is left when tuning stops: with the time that is given, were there a race or not."""
@@ -278,7 +308,7 @@ class Warmup:
 
     def is_early(self, learnt: Learnt) -> bool:
         """Whether the chain may still be on its way, so that the spread of its draws misleads."""
-        return self.options.tunes_metric and learnt.window_end <= EARLY
+        return self.tunes_metric and learnt.window_end <= EARLY
 
     def sharpness(self, learnt: Learnt) -> np.ndarray:
         """Sharpness, with the rows that are tuned filled in."""
@@ -349,8 +379,10 @@ class Warmup:
 
     def candidates(self, learnt: Learnt) -> list[int]:
         """Which of the choices are in the running at the end of a window; none before a race."""
+        if self.pilot is not None:
+            return []
         draws, best = learnt.window.draws, max(learnt.leads)
-        if draws < LEAST_RACE and self.options.tunes_metric:
+        if draws < LEAST_RACE and self.tunes_metric:
             return []
         least = 0 if self.options.metric == "dense" else self.walls.size
         return [
@@ -402,7 +434,7 @@ class Warmup:
         moments = window.moments
         autocorrelation = moments.autocorrelation()
         alike = (choice.time > 0) == (learnt.time > 0)
-        if self.options.tunes_metric:
+        if self.tunes_metric:
             metric = estimate_metric(
                 window,
                 metric,

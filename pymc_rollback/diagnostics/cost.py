@@ -53,7 +53,20 @@ class CostRow:
 
 @dataclass(frozen=True, repr=False)
 class WallCosts(Tables):
-    """Costs of the walls as a table, what slows the sampler most first."""
+    """Costs of the walls as a table, what slows the sampler most first.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> idata = rb.sample(200, tune=200, model=model, chains=2, progressbar=False, random_seed=1)
+    >>> costs = rb.cost_by_wall(idata, model)
+    >>> all(row.contacts > 0 for row in costs.rows)
+    True
+    """
 
     rows: tuple[CostRow, ...]
 

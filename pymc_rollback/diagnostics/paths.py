@@ -75,6 +75,17 @@ def plot_trajectory(
     TypeError, ValueError
         Where variables are unknown, or do not have two elements together; where the model has no
         constraints, or the step does not sample all of its variables.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> ax = rb.plot_trajectory(model, ["x"], trajectories=2)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x[0]', 'x[1]')
     """
     check_whole("trajectories", trajectories)
     check_rng(random_seed, "random_seed")

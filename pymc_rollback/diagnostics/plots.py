@@ -62,6 +62,18 @@ def plot_walls(
         Where matplotlib is not installed.
     TypeError, ValueError
         As :func:`wall_summary` does.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> idata = rb.sample(200, tune=200, model=model, chains=2, progressbar=False, random_seed=1)
+    >>> ax = rb.plot_walls(idata, model)
+    >>> sorted(label.get_text() for label in ax.get_yticklabels())
+    ['sum', 'x.lower']
     """
     model = require_model(model).root
     draws = RegionDraws(model, idata)
@@ -114,6 +126,18 @@ def plot_constraint_probability(
         Where matplotlib is not installed.
     TypeError
         Where ``table`` is not what ``constraint_probability`` returned.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Normal("x", shape=2)
+    ...     c = rb.constrain("rising", x[0] < x[1])
+    >>> table = rb.constraint_probability(model, draws=200, progressbar=False, random_seed=1)
+    >>> ax = rb.plot_constraint_probability(table)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['rising']
     """
     if not isinstance(table, ConstraintProbability):
         raise TypeError(

@@ -50,7 +50,21 @@ class ProbabilityRow:
 
 @dataclass(frozen=True, repr=False)
 class ConstraintProbability(Tables):
-    """Probabilities of constraints as a table: printed, as HTML in a notebook, or as data."""
+    """Probabilities of constraints as a table: printed, as HTML in a notebook, or as data.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Normal("x", shape=2)
+    ...     c = rb.constrain("rising", x[0] < x[1])
+    >>> table = rb.constraint_probability(model, draws=500, progressbar=False, random_seed=1)
+    >>> [row.name for row in table.rows]
+    ['rising']
+    >>> bool(abs(table.rows[0].prior - 0.5) < 0.1)
+    True
+    """
 
     rows: tuple[ProbabilityRow, ...]
 

@@ -87,6 +87,18 @@ def plot_region(
     TypeError, ValueError
         Where ``idata`` is not what ``pm.sample`` returned for this model; where variables are
         unknown, or too few or too many.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> idata = rb.sample(200, tune=200, model=model, chains=2, progressbar=False, random_seed=1)
+    >>> ax = rb.plot_region(model, idata, ["x"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x[0]', 'x[1]')
     """
     model = require_model(model).root
     draws = RegionDraws(model, idata)

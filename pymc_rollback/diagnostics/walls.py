@@ -65,7 +65,20 @@ class WallRow:
 
 @dataclass(frozen=True, repr=False)
 class WallSummary(Tables):
-    """Walls as a table, what binds first: printed, as HTML in a notebook, or as data."""
+    """Walls as a table, what binds first: printed, as HTML in a notebook, or as data.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> idata = rb.sample(200, tune=200, model=model, chains=2, progressbar=False, random_seed=1)
+    >>> summary = rb.wall_summary(idata, model)
+    >>> [row.name for row in summary.rows if row.pressure > 0.1]
+    ['x.lower', 'sum']
+    """
 
     rows: tuple[WallRow, ...]
 

@@ -27,7 +27,19 @@ from pymc_rollback.region.values import ValueSpace
 
 
 class RegionError(ValueError):
-    """A region that cannot be read or sampled; says which constraint, why, and what to do."""
+    """A region that cannot be read or sampled; says which constraint, why, and what to do.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model():
+    ...     x = pm.HalfNormal("x")
+    ...     c = rb.constrain("never", x < -1)
+    Traceback (most recent call last):
+        ...
+    pymc_rollback.region.constraint.RegionError: ...
+    """
 
 
 class Bound(NamedTuple):
@@ -64,6 +76,19 @@ class Constraint:
     level
         What the log density falls to where it fails: ``-inf``, or the finite penalty of a
         Potential that is read as a wall.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Normal("x", shape=2)
+    ...     c = rb.constrain("ordered", x[0] < x[1])
+    >>> [constraint] = rb.read_region(model)
+    >>> constraint.text, constraint.kind, constraint.affine
+    ('x[0] < x[1]', 'joint', True)
+    >>> constraint.slack.eval({x: [1.0, 3.0]}).tolist()
+    [2.0]
     """
 
     name: str
@@ -91,6 +116,17 @@ class Region:
         The joint constraints.
     data
         What the model's data containers held when it was read.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.HalfNormal("x", shape=2)
+    ...     c = rb.constrain("sum", x.sum() < 2)
+    >>> region = rb.read_region(model)
+    >>> len(region), region["sum"].text
+    (2, 'sum(x) < 2')
     """
 
     model: pm.Model

@@ -65,6 +65,18 @@ def read_region(
     RegionError
         Where a constraint cannot be read, depends on no continuous variable, cannot be met, or
         has no gradient.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_rollback as rb
+    >>> with pm.Model() as model:
+    ...     x = pm.Normal("x", shape=2)
+    ...     scale = pm.HalfNormal("scale")
+    ...     c = rb.constrain("near", abs(x[0] - x[1]) < scale)
+    >>> region = rb.read_region(model)
+    >>> [(constraint.name, constraint.kind) for constraint in region]
+    [('scale.lower', 'bound'), ('near', 'joint')]
     """
     model = require_model(model)
     check_slacks(constraints)
