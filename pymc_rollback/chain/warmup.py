@@ -48,7 +48,7 @@ MORE = 1.3
 EVEN = 1e-9
 """Part of a step that is rounding."""
 
-STARTS = 32
+STARTS = 64
 """Draws of a window from which trajectories of a fixed time are tried."""
 
 MOST_STEP = 2.0
@@ -67,10 +67,10 @@ ENOUGH, STUCK, STICKS = 0.9, 0.1, 0.08
 And the acceptance rate below which a start is stuck, and the share of starts that may be.
 """
 
-FINER_EVERY, SURE = 16, 0.9
-"""Which of the trajectories has shorter steps, as the usual ones may be stuck in a tail.
+FINER = ((0.9, 16), (0.99, 64))
+"""Acceptance rates below which one of so many trajectories has shorter steps.
 
-Above the second acceptance rate there is none.
+The usual ones may be stuck in a tail that the warm-up has not seen.
 """
 
 RESOLVED = 1.5
@@ -279,8 +279,9 @@ class Warmup:
         return missing <= (1.0 - least) * count and stuck <= STICKS * count
 
     def finer(self, rates: Sequence[float]) -> int:
-        """Of how many trajectories one has shorter steps: none where nearly all are accepted."""
-        return FINER_EVERY if np.mean(rates) < SURE else 0
+        """Of how many trajectories one has shorter steps; zero where all are accepted."""
+        rate = np.mean(rates)
+        return next((every for least, every in FINER if rate < least), 0)
 
     def settle(self, learnt: Learnt) -> Learnt:
         """What is left when tuning stops: with the time that is given, were there a race or not."""

@@ -109,7 +109,7 @@ def test_when_a_number_of_steps_is_enough():
     assert rules.is_enough([1.0] * 30 + [0.0] * 2, 32)
     assert not rules.is_enough([1.0] * 29 + [0.0] * 3, 32)
     assert rules.is_enough([0.5], 32) and not rules.is_enough([0.0] * 10, 32)
-    assert rules.finer([0.95] * 32) == 0 and rules.finer([0.8] * 32) > 0
+    assert rules.finer([1.0] * 32) == 0 < rules.finer([0.8] * 32) < rules.finer([0.95] * 32)
 
 
 def test_a_given_time_is_kept_without_a_race():
