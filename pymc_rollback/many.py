@@ -19,7 +19,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from threadpoolctl import threadpool_limits
 
-from pymc_rollback.chain.warmup import Learnt
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.entry import holding
 from pymc_rollback.graph.compat import datasets as groups_of
 from pymc_rollback.graph.compat import from_datasets, make_traces, nothing_sampled

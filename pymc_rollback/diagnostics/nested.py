@@ -150,9 +150,13 @@ class Levels:
         seed = int(self.rng.integers(2**30))
         step = RollbackHMC(model=model, rng=seed)
         points, diverged = [], 0
-        for start in starts:
+        for chain, start in enumerate(starts):
+            # the first chain tunes for others that start at draws; the model's start may be in a
+            # tail, where what was tuned elsewhere does not move
+            if chain == 0 or start is None:
+                step.reset_tuning()
             point = step.plan.region.start if start is None else start
-            for _ in range(self.effort.tune):  # the first chain tunes for all of them
+            for _ in range(self.effort.tune):
                 point, _ = step.step(point)
             step.stop_tuning()
             for _ in range(self.effort.draws):

@@ -111,6 +111,23 @@ def test_orthants_of_a_bivariate_normal(correlation):
 
 
 @pytest.mark.slow
+def test_every_chain_comes_out_of_a_tail():
+    """Where the model starts, no step is accepted that was tuned for where the mass is."""
+    rng = np.random.default_rng(11)
+    x = rng.gamma(2.0, 1.0, size=(100, 3))
+    noise = rng.normal(0, 1, size=100)
+    noise -= x @ np.linalg.lstsq(x, noise)[0]
+    with pm.Model() as model:
+        b = pm.Normal("b", 0, 100, shape=3)
+        sigma = pm.HalfNormal("sigma", 5)
+        rb.constrain("right", b[0] > 20)
+        pm.Normal("y", pt.dot(x, b), sigma, observed=x @ [20.0, 1.0, -10.0] + noise)
+    table = rb.constraint_probability(model, of="posterior", **QUIET).to_frame()
+    # the posterior is symmetric around the least squares, but for a prior that is nearly flat
+    assert_close(table.loc["right"], "posterior", 0.5, precision=0.06)
+
+
+@pytest.mark.slow
 def test_stationary_autoregressions_in_a_box():
     """A triangle that is a quarter of a box, in which no slope keeps a step short."""
     with pm.Model() as model:
