@@ -7,8 +7,9 @@ vector), ``kernels`` (the compiled loops), ``chain`` (start, warm-up, draws), ``
 ``step`` (PyMC's contract) with ``mass``, ``guard`` and ``progress``, ``sampling`` with ``crew``
 (chains in threads) or ``cluster`` (in a cluster), ``settled`` (when a warm-up is done), ``runner``
 (one chain), ``record`` (its draws) and ``stored`` (what PyMC stores of them), ``many`` (many fits
-of one model) with ``ranks``, ``describe`` (the plan as a table), ``prior`` (a model without its
-likelihood), ``diagnostics`` (what the constraints do); ``tables`` (printed, or in a notebook).
+of one model) with ``ranks``, ``replicates`` and ``store``, ``describe`` (the plan as a table),
+``prior`` (a model without its likelihood), ``diagnostics`` (what the constraints do); ``tables``
+(printed, or in a notebook).
 """
 
 from importlib import import_module

@@ -4,12 +4,13 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
-import xarray as xr
 from pymc.backends.arviz import find_constants, find_observations, to_inference_data
 from pymc.backends.ndarray import NDArray
 from pymc.initial_point import PointType
@@ -18,15 +19,16 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from threadpoolctl import threadpool_limits
 
-from pymc_rollback.chain.warmup import Learnt
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.entry import holding
 from pymc_rollback.graph.compat import datasets as groups_of
-from pymc_rollback.graph.compat import from_datasets, make_traces
+from pymc_rollback.graph.compat import from_datasets, make_traces, nothing_sampled
 from pymc_rollback.graph.text import shown
 from pymc_rollback.options import check_rng, check_whole
 from pymc_rollback.progress import ProgressBars
 from pymc_rollback.ranks import rank_truths, read_truths
 from pymc_rollback.region.arguments import require_model
+from pymc_rollback.replicates import Groups, alone, by_replicate, join, with_replicates
 from pymc_rollback.runner import Runner
 from pymc_rollback.sampling import (
     available_cores,
@@ -39,10 +41,15 @@ from pymc_rollback.sampling import (
     trace_chain,
 )
 from pymc_rollback.step import RollbackHMC
+from pymc_rollback.store import Store
 from pymc_rollback.stored import Stored
 from pymc_rollback.target.density import Density
 
 Data = dict[str, np.ndarray]
+Errors = dict[int, BaseException]
+
+STORED_TOGETHER = 20
+"""Number of fits that run before they are stored."""
 
 _log = logging.getLogger("pymc")
 
@@ -57,6 +64,7 @@ def sample_many(
     replicates: int | None = None,
     truths: Sequence[Mapping[str, Any]] | None = None,
     pilot: int = 0,
+    store: str | Path | None = None,
     cores: int | None = None,
     random_seed: RandomState = None,
     progressbar: bool = True,
@@ -85,6 +93,9 @@ def sample_many(
     pilot
         Number of draws of a pilot: the warm-up of another chain, with the first set of data. If
         there are any, all fits have its metric, and move as it does; ``tune=100`` may then do.
+    store
+        A folder, in which fits are stored with Zarr, some at a time. The same call with the same
+        folder, after an interrupt, takes those that are there and goes on with the others.
     cores
         Number of chains that run at the same time; if left out, as many as there are cores. The
         draws do not depend on it.
@@ -146,34 +157,133 @@ def sample_many(
             "tuned. Leave pilot out."
         )
     filled = [{name: data.get(name, model[name].get_value()) for name in names} for data in fits]
-    learnt = fly_pilot(step, starts[0], ahead, pilot, filled[0]) if pilot else None
-    runners = [
-        Runner(step, start, rng, tune, draws, False, filled[k // chains], learnt)
-        for k, (start, rng) in enumerate(zip(starts, rngs, strict=True))
-    ]
-    workers = 1 if step.compiled().calls_back else min(cores or available_cores(), len(runners))
+    shared = Shared(step, starts, rngs, tune, draws, chains, filled)
+    call = {"draws": draws, "tune": tune, "chains": chains, "pilot": pilot, "options": options}
+    kept = None if store is None else Store(store, model, _as_text(call))
+    left = [k for k in range(len(fits)) if kept is None or not kept.holds(k, filled[k])]
+    if pilot and left:
+        shared = shared._replace(pilot=fly_pilot(step, starts[0], ahead, pilot, filled[0]))
+    workers = 1 if step.compiled().calls_back else min(cores or available_cores(), len(rngs))
     place = f"in {workers} threads" if client is None else "in a cluster"
-    _log.info(f"Fitting {len(fits)} sets of data, {chains} chains each, {place}")
+    _log.info(f"Fitting {len(left)} sets of data, {chains} chains each, {place}")
+    run = partial(run_fits, shared, workers, client, progressbar)
+    groups, errors = run(left) if kept is None else run_into(kept, run, left, filled)
+    if not groups:
+        raise next(iter(errors.values()))
+    posterior = groups["posterior"]
+    whole = posterior["replicate"].values.tolist()
+    report_errors(errors, len(whole), len(fits))
+    if true is not None:
+        groups["prior_sbc"] = rank_truths(posterior, [true[k] for k in whole], for_ranks)
+    with warnings.catch_warnings():
+        # a group of ArviZ's plots that InferenceData has never heard of
+        warnings.filterwarnings("ignore", "prior_sbc group is not defined", UserWarning)
+        return from_datasets(groups, nothing_sampled())
+
+
+class Shared(NamedTuple):
+    """What the fits of a call share: start and generator of each chain, and data of each fit."""
+
+    step: RollbackHMC
+    starts: Sequence[PointType]
+    rngs: Sequence[np.random.Generator]
+    tune: int
+    draws: int
+    chains: int
+    data: Sequence[Data]
+    pilot: Learnt | None = None
+
+    def runners(self, number: int) -> list[Runner]:
+        """The chains of a fit."""
+        numbers = range(number * self.chains, (number + 1) * self.chains)
+        given = self.tune, self.draws, False, self.data[number], self.pilot
+        return [Runner(self.step, self.starts[c], self.rngs[c], *given) for c in numbers]
+
+
+def _as_text(call: Mapping[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in call.items()}
+
+
+def run_fits(
+    shared: Shared, workers: int, client: Any, progressbar: bool, numbers: Sequence[int]
+) -> tuple[Groups, Errors]:
+    """Draws of those fits that are whole, and what the others have failed with.
+
+    Parameters
+    ----------
+    shared
+        What the fits share.
+    workers, client, progressbar
+        Where they run, and whether a progress bar is shown.
+    numbers
+        Which fits.
+    """
+    chains, runners = shared.chains, [r for k in numbers for r in shared.runners(k)]
     bars = ProgressBars(
-        step_method=step,
+        step_method=shared.step,
         chains=len(runners),
-        draws=draws,
-        tune=tune,
+        draws=shared.draws,
+        tune=shared.tune,
         progressbar="combined" if progressbar else False,
     )
     begun = time.time()
     with bars, threadpool_limits(1):
         crew = make_crew(runners, workers, client, bars)
         crew.advance()
-    whole = choose_fits(crew.errors, chains)
-    groups, like = gather(step, crew.runners, filled, whole, chains, time.time() - begun)
-    if true is not None:
-        kept = [true[k] for k in whole]
-        groups["prior_sbc"] = rank_truths(groups["posterior"], kept, for_ranks)
-    with warnings.catch_warnings():
-        # a group of ArviZ's plots that InferenceData has never heard of
-        warnings.filterwarnings("ignore", "prior_sbc group is not defined", UserWarning)
-        return from_datasets(groups, like)
+    errors, whole = {}, {}
+    for i, number in enumerate(numbers):
+        own = slice(i * chains, (i + 1) * chains)
+        failed = [error for error in crew.errors[own] if error is not None]
+        if failed:
+            errors[number] = failed[0]
+        else:
+            whole[number] = crew.runners[own]
+    groups = gather(shared, whole, time.time() - begun) if whole else {}
+    return groups, errors
+
+
+def run_into(
+    store: Store,
+    run: Callable[[Sequence[int]], tuple[Groups, Errors]],
+    left: Sequence[int],
+    data: Sequence[Data],
+) -> tuple[Groups, Errors]:
+    """Run fits, some at a time, and store them; draws of all that are in the store then.
+
+    Parameters
+    ----------
+    store
+        Where they are stored.
+    run
+        Runs fits of given numbers.
+    left
+        Those that are not there yet.
+    data
+        Of each fit.
+    """
+    errors: Errors = {}
+    for i in range(0, len(left), STORED_TOGETHER):
+        groups, failed = run(left[i : i + STORED_TOGETHER])
+        errors |= failed
+        if groups:
+            for number in groups["posterior"]["replicate"].values.tolist():
+                store.write(number, data[number], alone(groups, number))
+        if any(isinstance(error, KeyboardInterrupt) for error in failed.values()):
+            break
+    whole = [k for k in range(len(data)) if store.holds(k, data[k])]
+    return join([store.read(k) for k in whole], whole), errors
+
+
+def report_errors(errors: Errors, whole: int, fits: int) -> None:
+    """Warn of fits that have failed, and of an interrupt that has left so many whole."""
+    failed = {k: error for k, error in errors.items() if isinstance(error, Exception)}
+    for k, error in failed.items():
+        warnings.warn(f"Fit {k} failed, and is left out: {error}", stacklevel=3)
+    if len(failed) < len(errors):
+        warnings.warn(
+            f"Fitting was interrupted: {whole} of {fits} fits are whole, and are kept.",
+            stacklevel=3,
+        )
 
 
 def fly_pilot(
@@ -271,97 +381,37 @@ def refuse_data_in_walls(density: Density, data: Sequence[SharedVariable]) -> No
         )
 
 
-def choose_fits(errors: Sequence[BaseException | None], chains: int) -> list[int]:
-    """Numbers of the fits all of whose chains are whole; warns if those are not all.
+def gather(shared: Shared, runners: Mapping[int, Sequence[Runner]], seconds: float) -> Groups:
+    """Draws of several fits by group.
 
     Parameters
     ----------
-    errors
-        What the chains have failed with, those of one fit after those of another.
-    chains
-        How many chains each fit has.
-    """
-    every = range(len(errors) // chains)
-    of_fits = [
-        next((e for e in errors[k * chains : (k + 1) * chains] if e is not None), None)
-        for k in every
-    ]
-    whole = [k for k in every if of_fits[k] is None]
-    if not whole:
-        raise next(error for error in of_fits if error is not None)
-    failed = {k: e for k, e in enumerate(of_fits) if isinstance(e, Exception)}
-    for k, error in failed.items():
-        warnings.warn(f"Fit {k} failed, and is left out: {error}", stacklevel=3)
-    if len(whole) + len(failed) < len(every):
-        warnings.warn(
-            f"Fitting was interrupted: {len(whole)} of {len(every)} fits are whole, and are kept.",
-            stacklevel=3,
-        )
-    return whole
-
-
-def gather(
-    step: RollbackHMC,
-    runners: Sequence[Runner],
-    fits: Sequence[Data],
-    whole: Sequence[int],
-    chains: int,
-    seconds: float,
-) -> tuple[dict[str, xr.Dataset], Any]:
-    """Draws of several fits by group, and all chains in a row as ArviZ has them.
-
-    Parameters
-    ----------
-    step
-        What was sampled, and how.
-    runners, fits
-        The chains, those of one fit after those of another; the data of each fit.
-    whole
-        Numbers of the fits that are kept.
-    chains
-        How many chains each fit has.
+    shared
+        What the fits share.
+    runners
+        The chains of each fit, by its number.
     seconds
         How long sampling took.
     """
-    model = step.density.model
-    stored = Stored(step.density, step.vars)
+    step = shared.step
+    model, stored = step.density.model, Stored(step.density, step.vars)
     traces: list[NDArray] = []
     data: list[dict[str, dict[str, np.ndarray]]] = []
-    for k in whole:
-        with holding(model, fits[k]):
+    for k, chains in runners.items():
+        with holding(model, shared.data[k]):
             found = {"constant_data": find_constants(model)}
             data.append({**found, "observed_data": find_observations(model)})
-            for runner in runners[k * chains : (k + 1) * chains]:
+            for runner in chains:
                 traces.append(trace_chain(step, stored, runner, len(traces)))
-    first = runners[0]
-    several = make_traces(traces, first.tune, first.total - first.tune, seconds)
+    several = make_traces(traces, shared.tune, shared.draws, seconds)
     with warnings.catch_warnings():
         # chains of all fits stand in a row until they are taken apart
         warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
         sampled = to_inference_data(several, model=model, save_warmup=False)
     groups = groups_of(drop_warning_stat(sampled))
     return {
-        name: by_replicate(group, whole, chains)
+        name: by_replicate(group, list(runners), shared.chains)
         if "chain" in group.dims
-        else with_replicates(group, [each[name] for each in data], whole)
+        else with_replicates(group, [each[name] for each in data], list(runners))
         for name, group in groups.items()
-    }, sampled
-
-
-def by_replicate(group: xr.Dataset, whole: Sequence[int], chains: int) -> xr.Dataset:
-    """Draws whose chains are taken apart by fit."""
-    apart = group.drop_vars("chain").coarsen(chain=chains).construct(chain=("replicate", "chain"))
-    apart = apart.assign_coords(replicate=list(whole), chain=np.arange(chains))
-    return apart.transpose("replicate", "chain", "draw", ...)
-
-
-def with_replicates(
-    group: xr.Dataset, values: Sequence[Mapping[str, Any]], whole: Sequence[int]
-) -> xr.Dataset:
-    """Data, in which those that differ between fits are there for each."""
-    varied = {
-        name: (("replicate", *group[name].dims), np.stack([each[name] for each in values]))
-        for name in map(str, group.data_vars)
-        if any(not np.array_equal(each[name], values[0][name]) for each in values)
     }
-    return group.assign(varied).assign_coords(replicate=list(whole)) if varied else group

@@ -13,8 +13,8 @@ from pymc.initial_point import PointType
 
 from pymc_rollback.chain.chain import Chain
 from pymc_rollback.chain.draw import Batch
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.start import OutsideError
-from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.entry import holding, take_coordinates
 from pymc_rollback.guard import DUE, OneAtATime, one_at_a_time
 from pymc_rollback.kernels.state import read_point

@@ -19,10 +19,10 @@ from rich.progress import TextColumn
 
 from pymc_rollback.chain.chain import Chain
 from pymc_rollback.chain.draw import Draw, Given
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.start import OutsideError
 from pymc_rollback.chain.tally import wall_stats
-from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.describe import summarise
 from pymc_rollback.entry import take_coordinates
 from pymc_rollback.graph.evaluate import has_changed

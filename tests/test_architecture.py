@@ -34,7 +34,12 @@ MAY_IMPORT = {
     "cluster": "guard progress runner step",
     "sampling": "cluster crew graph options progress region runner settled step stored",
     "ranks": "chain graph",
-    "many": "chain entry graph options progress ranks region runner sampling step stored target",
+    "replicates": "",
+    "store": "replicates",
+    "many": (
+        "chain entry graph options progress ranks region replicates runner sampling step store "
+        "stored target"
+    ),
     "prior": "graph region target chain prepare step",
     "diagnostics": (
         "graph region target chain kernels options prepare tables runner step stored prior"

@@ -1,5 +1,7 @@
 """``rb.sample_many``: many fits of one model, compiled once."""
 
+import sys
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -7,7 +9,7 @@ from pymc.exceptions import SamplingError
 from scipy.stats import kstest
 
 import pymc_rollback as rb
-from pymc_rollback import runner
+from pymc_rollback import many, runner
 from pymc_rollback import step as step_module
 from pymc_rollback.graph.compat import datasets
 from pymc_rollback.ranks import rank_truths
@@ -161,6 +163,62 @@ def test_fits_move_as_their_pilot_does():
 def test_a_pilot_needs_something_to_find():
     with pytest.raises(ValueError, match="pilot=100: a pilot finds a metric, but one is given"):
         fit(build(), pilot=100, metric=np.ones(2))
+
+
+def same(one, other, group):
+    return datasets(one)[group].equals(datasets(other)[group])
+
+
+def test_a_single_fit_has_its_own_data():
+    groups = datasets(fit(build(), FITS[1:2], draws=5, **GIVEN))
+    assert groups["observed_data"]["seen"].values.tolist() == [3.0, 3.2]
+    assert groups["constant_data"]["which"].values.tolist() == [1, 1]
+
+
+def test_fits_are_stored_and_the_others_are_run(tmp_path, monkeypatch):
+    """One is interrupted at first. Then it alone is run, and then none."""
+    expected, ran = fit(build(), draws=20, **GIVEN), []
+    draw = runner.Runner._draw
+
+    def interrupt(self, count):
+        ran.append(self.data["y"][0])
+        if self.data["y"][0] == 3.0 and len(set(ran)) < 4:
+            raise KeyboardInterrupt
+        draw(self, count)
+
+    monkeypatch.setattr(runner.Runner, "_draw", interrupt)
+    monkeypatch.setattr(many, "STORED_TOGETHER", 1)
+    options = {**GIVEN, "draws": 20, "store": tmp_path / "fits", "cores": 1}
+    with pytest.warns(UserWarning, match="interrupted: 1 of 3 fits are whole"):
+        assert datasets(fit(build(), **options))["posterior"]["replicate"].values.tolist() == [0]
+    assert set(ran) == {1.0, 3.0}
+    monkeypatch.setattr(runner.Runner, "_draw", lambda self, n: (ran.append("now"), draw(self, n)))
+    ran.clear()
+    again = fit(build(), **options)
+    assert 0 < len(ran)
+    ran.clear()
+    taken = fit(build(), **options)
+    assert ran == []
+    for found in (again, taken):
+        for group in ("posterior", "observed_data", "constant_data"):
+            assert same(found, expected, group), group
+        assert datasets(found).keys() == datasets(expected).keys()
+        assert same(found, taken, "sample_stats")
+
+
+def test_a_store_of_other_fits_is_refused(tmp_path):
+    options = {**GIVEN, "store": tmp_path}
+    fit(build(), FITS[:1], draws=5, **options)
+    with pytest.raises(ValueError, match="has fits with draws='5', and not '6'"):
+        fit(build(), FITS[:1], draws=6, **options)
+    with pytest.raises(ValueError, match="has a fit 0 to other data"):
+        fit(build(), FITS[1:2], draws=5, **options)
+
+
+def test_zarr_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ImportError, match="pip install zarr"):
+        fit(build(), store=tmp_path)
 
 
 def test_ranks_of_truths():

@@ -5,13 +5,14 @@ from typing import overload
 import numpy as np
 
 from pymc_rollback.chain.draw import Batch, Draw, Given
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.maps import say_map
 from pymc_rollback.chain.metric import make_metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.race import Race
 from pymc_rollback.chain.start import Start
 from pymc_rollback.chain.trajectories import Trajectories
-from pymc_rollback.chain.warmup import STARTS, Learnt
+from pymc_rollback.chain.warmup import STARTS
 from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.maps import changed
 from pymc_rollback.kernels.run import ready, repeat_trajectory

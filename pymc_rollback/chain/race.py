@@ -7,10 +7,10 @@ import numpy as np
 
 from pymc_rollback.chain.choice import TEMPI, Choice
 from pymc_rollback.chain.draw import Given
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.maps import find_maps
 from pymc_rollback.chain.score import Heat, compare
 from pymc_rollback.chain.trajectories import Trajectories
-from pymc_rollback.chain.warmup import Learnt
 from pymc_rollback.kernels.maps import changed
 from pymc_rollback.kernels.state import NO_MAPS, read_point
 from pymc_rollback.kernels.stats import WALL_CONTACTS

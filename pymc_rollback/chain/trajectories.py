@@ -8,11 +8,12 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from pymc_rollback.chain.draw import Batch, Draw, Given
+from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.metric import Metric
 from pymc_rollback.chain.options import Options
 from pymc_rollback.chain.steepness import wall_lengths
 from pymc_rollback.chain.tally import Tally, make_tally, tell, tell_nothing
-from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Learnt, Warmup
+from pymc_rollback.chain.warmup import EARLY_TREEDEPTH, Warmup
 from pymc_rollback.kernels.native import address_of_generator
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, SLOPE, System, new_counts, new_points, read_point

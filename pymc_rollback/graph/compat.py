@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
+import xarray as xr
+from pymc.backends import arviz
 from pymc.backends.base import MultiTrace
 from pymc.backends.ndarray import NDArray
 
@@ -36,6 +38,7 @@ __all__ = [
     "joined",
     "make_trace",
     "make_traces",
+    "nothing_sampled",
 ]
 
 COMPILES_INNER_GRAPHS = find_spec("pytensor.compile.inner_function") is not None
@@ -62,6 +65,11 @@ def datasets(draws: Any) -> dict[str, Any]:
 def from_datasets(groups: dict[str, Any], like: Any) -> Any:
     """Draws of the kind that others are, made of datasets by the name of their group."""
     return type(like).from_dict(groups) if _is_tree(like) else type(like)(**groups)
+
+
+def nothing_sampled() -> Any:
+    """Draws without a group, of the kind that the installed PyMC returns."""
+    return getattr(arviz, "InferenceData", xr.DataTree)()
 
 
 def make_trace(
