@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from threadpoolctl import threadpool_limits
 
-from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.entry import holding
 from pymc_rollback.graph.compat import datasets as groups_of
 from pymc_rollback.graph.compat import from_datasets, make_traces, nothing_sampled
@@ -63,7 +61,6 @@ def sample_many(
     *,
     replicates: int | None = None,
     truths: Sequence[Mapping[str, Any]] | None = None,
-    pilot: int = 0,
     store: str | Path | None = None,
     cores: int | None = None,
     random_seed: RandomState = None,
@@ -73,8 +70,7 @@ def sample_many(
 ) -> Any:
     """Fit a model to many sets of data: simulation studies, calibration, cross-validation.
 
-    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own; where
-    a pilot has gone ahead, a short one is enough.
+    The model is compiled once, with the data as inputs. Each fit has a warm-up of its own.
 
     Parameters
     ----------
@@ -90,9 +86,6 @@ def sample_many(
     truths
         For each fit, the values of free variables that its data were made of, by name. Their ranks
         among the draws are then in the group ``prior_sbc``, for ArviZ's ``plot_ecdf_pit``.
-    pilot
-        Number of draws of a pilot: the warm-up of another chain, with the first set of data. If
-        there are any, all fits have its metric, and move as it does; ``tune=100`` may then do.
     store
         A folder, in which fits are stored with Zarr, some at a time. The same call with the same
         folder, after an interrupt, takes those that are there and goes on with the others.
@@ -142,27 +135,19 @@ def sample_many(
     if client is not None:
         check_cluster(client, tune)
     check_whole("tune", tune, least=0)
-    check_whole("pilot", pilot, least=0)
     fits = read_datasets(model, datasets, replicates)
     true = None if truths is None else read_truths(model, truths, len(fits))
-    *rngs, for_ranks, ahead = get_random_generator(random_seed).spawn(len(fits) * chains + 2)
+    *rngs, for_ranks = get_random_generator(random_seed).spawn(len(fits) * chains + 1)
     starts = find_starts(model, None, rngs)
     step = RollbackHMC(model=model, **options)
     names = sorted({name for data in fits for name in data})
     refuse_data_in_walls(step.density, [model[name] for name in names])
     step.take_data([model[name] for name in names])
-    if pilot and not step.options.tunes_metric:
-        raise ValueError(
-            f"pilot={pilot}: a pilot finds a metric, but one is given, or nothing is left to be "
-            "tuned. Leave pilot out."
-        )
     filled = [{name: data.get(name, model[name].get_value()) for name in names} for data in fits]
     shared = Shared(step, starts, rngs, tune, draws, chains, filled)
-    call = {"draws": draws, "tune": tune, "chains": chains, "pilot": pilot, "options": options}
+    call = {"draws": draws, "tune": tune, "chains": chains, "options": options}
     kept = None if store is None else Store(store, model, _as_text(call))
     left = [k for k in range(len(fits)) if kept is None or not kept.holds(k, filled[k])]
-    if pilot and left:
-        shared = shared._replace(pilot=fly_pilot(step, starts[0], ahead, pilot, filled[0]))
     workers = 1 if step.compiled().calls_back else min(cores or available_cores(), len(rngs))
     place = f"in {workers} threads" if client is None else "in a cluster"
     _log.info(f"Fitting {len(left)} sets of data, {chains} chains each, {place}")
@@ -191,12 +176,11 @@ class Shared(NamedTuple):
     draws: int
     chains: int
     data: Sequence[Data]
-    pilot: Learnt | None = None
 
     def runners(self, number: int) -> list[Runner]:
         """The chains of a fit."""
         numbers = range(number * self.chains, (number + 1) * self.chains)
-        given = self.tune, self.draws, False, self.data[number], self.pilot
+        given = self.tune, self.draws, False, self.data[number]
         return [Runner(self.step, self.starts[c], self.rngs[c], *given) for c in numbers]
 
 
@@ -284,23 +268,6 @@ def report_errors(errors: Errors, whole: int, fits: int) -> None:
             f"Fitting was interrupted: {whole} of {fits} fits are whole, and are kept.",
             stacklevel=3,
         )
-
-
-def fly_pilot(
-    step: RollbackHMC, start: PointType, rng: np.random.Generator, tune: int, data: Data
-) -> Learnt:
-    """What a chain has learnt at the end of its warm-up.
-
-    Parameters
-    ----------
-    step, start, rng, tune, data
-        As of a :class:`Runner`.
-    """
-    runner = Runner(step, start, rng, tune, 1, False, data)
-    with threadpool_limits(1):
-        runner.advance(Event(), runner.total)
-    _log.info(f"Pilot: {runner.verdict or 'nothing was to be chosen.'}")
-    return runner.chain.learnt
 
 
 def read_datasets(

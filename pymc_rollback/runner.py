@@ -13,7 +13,6 @@ from pymc.initial_point import PointType
 
 from pymc_rollback.chain.chain import Chain
 from pymc_rollback.chain.draw import Batch
-from pymc_rollback.chain.learnt import Learnt
 from pymc_rollback.chain.start import OutsideError
 from pymc_rollback.entry import holding, take_coordinates
 from pymc_rollback.guard import DUE, OneAtATime, one_at_a_time
@@ -53,8 +52,6 @@ class Runner:
         Whether the record has the warm-up in it at the end.
     data
         Values of data containers that are inputs of the log density.
-    pilot
-        What a chain has learnt that went ahead, with other data.
 
     Attributes
     ----------
@@ -73,7 +70,6 @@ class Runner:
         draws: int,
         keep_warmup: bool,
         data: Mapping[str, np.ndarray] | None = None,
-        pilot: Learnt | None = None,
     ) -> None:
         self.data = data or {}
         self.step, self.start, self.rng = step, {**start, **self.data}, rng
@@ -84,10 +80,10 @@ class Runner:
         self.done = 0
         self.complaint: str | None = None
         self.verdict: str | None = None
-        self.packed = start, rng, tune, draws, keep_warmup, data, pilot
+        self.packed = start, rng, tune, draws, keep_warmup, data
         self.record = Record(self.total if keep_warmup else max(tune, draws), step.walls, tune)
         slacks = cast(Slacks, OneAtATime(step.slacks))
-        self.chain = Chain(step.walls, slacks, step.options, pilot)
+        self.chain = Chain(step.walls, slacks, step.options)
         functions = step.compiled()
         self.functions = replace(
             functions, enter=one_at_a_time(functions.enter), leave=one_at_a_time(functions.leave)

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "replicates": "",
     "store": "replicates",
     "many": (
-        "chain entry graph options progress ranks region replicates runner sampling step store "
+        "entry graph options progress ranks region replicates runner sampling step store "
         "stored target"
     ),
     "prior": "graph region target chain prepare step",

@@ -74,7 +74,6 @@ def test_fits_are_those_of_threads(client):
         y = pm.Data("y", [1.0, 2.0])
         pm.Normal("seen", pm.HalfNormal("x"), observed=y)
     options = {"model": model, "datasets": [{"y": [k, k + 1.0]} for k in range(3)], **OPTIONS}
-    options["pilot"] = 100
     assert_same(
         rb.sample_many(draws=30, client=client, **options), rb.sample_many(draws=30, **options)
     )

@@ -126,7 +126,6 @@ def test_a_fit_that_fails_is_left_out(monkeypatch):
         (lambda k: {}, {"replicates": 0}, "replicates=0"),
         (FITS, {"replicates": 3}, "which has 3. Leave it out"),
         (FITS, {"chains": 0}, "chains=0"),
-        (FITS, {"pilot": -1}, "pilot=-1"),
         (FITS, {"tune": "auto"}, "tune='auto' must be a whole number"),
         (FITS, {"rng": 1}, "random_seed"),
     ],
@@ -143,26 +142,6 @@ def test_data_in_a_wall_are_refused():
         pm.Uniform("x", 0, most)
     with pytest.raises(ValueError, match="The data in most are in bounds"):
         fit(model, [{"most": 3.0}])
-
-
-@pytest.mark.compiled
-def test_fits_move_as_their_pilot_does():
-    """Which has found that these six positive means move best for a time."""
-    with pm.Model() as model:
-        y = pm.Data("y", np.zeros(6))
-        x = pm.HalfNormal("x", 10.0, shape=6)
-        pm.Normal("seen", x, 0.2, observed=y)
-    fits = [{"y": np.full(6, level)} for level in (1.0, 3.0, 9.0)]
-    found = datasets(fit(model, fits, 100, pilot=400, tune=40))
-    times = found["sample_stats"]["trajectory_time"].values
-    assert times.min() == times.max() > 0
-    means = found["posterior"]["x"].mean(["chain", "draw"]).values
-    np.testing.assert_allclose(means.T, np.tile([1.0, 3.0, 9.0], (6, 1)), atol=0.15)
-
-
-def test_a_pilot_needs_something_to_find():
-    with pytest.raises(ValueError, match="pilot=100: a pilot finds a metric, but one is given"):
-        fit(build(), pilot=100, metric=np.ones(2))
 
 
 def same(one, other, group):
@@ -243,7 +222,7 @@ def test_ranks_are_uniform():
     true = np.abs(rng.normal(size=300))
     fits = [{"y": [rng.normal(value, 0.7)]} for value in true]
     truths = [{"x": value} for value in true]
-    tree = fit(model, fits, 100, truths=truths, pilot=500, tune=60, chains=1)
+    tree = fit(model, fits, 100, truths=truths, tune=200, chains=1, metric="diag")
     found = datasets(tree)
     shifted = [{"x": value + 0.2} for value in true]
     wrong = rank_truths(found["posterior"], shifted, rng)

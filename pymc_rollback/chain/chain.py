@@ -13,7 +13,6 @@ from pymc_rollback.chain.race import Race
 from pymc_rollback.chain.start import Start
 from pymc_rollback.chain.trajectories import Trajectories
 from pymc_rollback.chain.warmup import STARTS
-from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.maps import changed
 from pymc_rollback.kernels.run import ready, repeat_trajectory
 from pymc_rollback.kernels.state import NO_MAPS, read_point
@@ -40,8 +39,6 @@ class Chain(Trajectories):
         The region, in numbers and as functions of a position.
     options
         What is given.
-    pilot
-        What a chain has learnt that went ahead, if one did.
 
     Attributes
     ----------
@@ -49,10 +46,8 @@ class Chain(Trajectories):
         What the chain had learnt at the end of the last window, if there was one.
     """
 
-    def __init__(
-        self, walls: Walls, slacks: Slacks, options: Options, pilot: Learnt | None = None
-    ) -> None:
-        super().__init__(walls, slacks, options, pilot)
+    def __init__(self, walls: Walls, slacks: Slacks, options: Options) -> None:
+        super().__init__(walls, slacks, options)
         self.before: Learnt | None = None
 
     def compile_kernels(self) -> None:
@@ -79,17 +74,12 @@ class Chain(Trajectories):
         if disperse:
             position = start.jitter(position, log_density, rng)
         self._take_metric(given)
-        if self.warmup.tunes_metric:
+        if self.options.tunes_metric:
             width = given.upper - given.lower
             between = self.walls.reflects & np.isfinite(width)
             metric = make_metric(self.walls, np.where(between, width**2 / 12, 1.0))
             self.learnt = self.learnt._replace(metric=metric)
         point = self.evaluate(functions, position, given)
-        [point] = changed(NO_MAPS, self.learnt.maps, point[None])
-        if self.warmup.pilot is not None:
-            here = read_point(point)
-            window = Window().add(here.position, -here.slope)
-            self.learnt = self.warmup.recentre(self.learnt, window, given.reflecting)
         self.adjust(functions, point, (point,), given, rng)
         return position
 

@@ -40,8 +40,6 @@ class Trajectories:
         The region, in numbers and as functions of a position.
     options
         What is given.
-    pilot
-        What a chain has learnt that went ahead, if one did.
 
     Attributes
     ----------
@@ -53,12 +51,10 @@ class Trajectories:
         Number of trajectories so far.
     """
 
-    def __init__(
-        self, walls: Walls, slacks: Slacks, options: Options, pilot: Learnt | None = None
-    ) -> None:
+    def __init__(self, walls: Walls, slacks: Slacks, options: Options) -> None:
         self.walls, self.slacks = walls, slacks
         self.options = options
-        self.warmup = Warmup(options, walls, pilot)
+        self.warmup = Warmup(options, walls)
         self.learnt: Learnt = self.warmup.begin()
         self.spent = self.made = 0
         self._parts: tuple = ()

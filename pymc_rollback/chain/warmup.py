@@ -103,24 +103,13 @@ class Warmup:
         What is given, and what is tuned.
     walls
         Which coordinates reflect, and which are kept in order.
-    pilot
-        What another chain of the model, with other data, has learnt at the end of its warm-up: its
-        metric, maps and choice are kept, and only what depends on the data is tuned.
     """
 
     options: Options
     walls: Walls
-    pilot: Learnt | None = None
-
-    @property
-    def tunes_metric(self) -> bool:
-        """Whether metric, maps and choice are tuned."""
-        return self.options.tunes_metric and self.pilot is None
 
     def begin(self) -> Learnt:
         """What is known before the first draw."""
-        if self.pilot is not None:
-            return self._follow(self.pilot)
         size, variances = self.walls.size, self.options.variances
         return Learnt(
             step=StepSize.first(1.0),
@@ -144,24 +133,6 @@ class Warmup:
             starts=(),
         )
 
-    def _follow(self, pilot: Learnt) -> Learnt:
-        """What is known where another chain has gone ahead."""
-        return pilot._replace(
-            step=StepSize.first(pilot.step.current(False)),
-            leads=(0.0,) * len(self.choices),
-            behind=(np.inf,) * len(self.choices),
-            iteration=0,
-            window_end=FIRST_WINDOW,
-            window=Window(),
-            starts=(),
-        )
-
-    def recentre(self, learnt: Learnt, window: Window, bounds: Bounds) -> Learnt:
-        """Follow the density of other data: of a normal, one slope tells where its centre is."""
-        walls = self.walls_for(learnt.choice, learnt.maps)
-        bounds = walls.reflecting(*bounds)
-        return learnt._replace(flow=find_flow(window.moments, learnt.metric, walls, bounds))
-
     def step_size(self, learnt: Learnt, tune: bool) -> float:
         """The given step size, the present one, or, when tuning has stopped, the averaged one."""
         if self.options.step_size is not None:
@@ -172,7 +143,7 @@ class Warmup:
         """Longest step size; none with a time."""
         if learnt.time > 0:
             return np.inf
-        scaled = learnt.window_end > FIRST_WINDOW or not self.tunes_metric
+        scaled = learnt.window_end > FIRST_WINDOW or not self.options.tunes_metric
         return MOST_STEP if scaled else MOST_FIRST_STEP
 
     def numbers_of_steps(self, learnt: Learnt) -> list[int]:
@@ -231,7 +202,7 @@ class Warmup:
 
     def is_early(self, learnt: Learnt) -> bool:
         """Whether the chain may still be on its way, so that the spread of its draws misleads."""
-        return self.tunes_metric and learnt.window_end <= EARLY
+        return self.options.tunes_metric and learnt.window_end <= EARLY
 
     def sharpness(self, learnt: Learnt) -> np.ndarray:
         """Sharpness, with the rows that are tuned filled in."""
@@ -302,10 +273,8 @@ class Warmup:
 
     def candidates(self, learnt: Learnt) -> list[int]:
         """Which of the choices are in the running at the end of a window; none before a race."""
-        if self.pilot is not None:
-            return []
         draws, best = learnt.window.draws, max(learnt.leads)
-        if draws < LEAST_RACE and self.tunes_metric:
+        if draws < LEAST_RACE and self.options.tunes_metric:
             return []
         least = 0 if self.options.metric == "dense" else self.walls.size
         return [
@@ -357,7 +326,7 @@ class Warmup:
         moments = window.moments
         autocorrelation = moments.autocorrelation()
         alike = (choice.time > 0) == (learnt.time > 0)
-        if self.tunes_metric:
+        if self.options.tunes_metric:
             metric = estimate_metric(
                 window,
                 metric,
