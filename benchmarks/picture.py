@@ -8,10 +8,11 @@ import matplotlib.pyplot as plt
 
 from benchmarks.measure import per_second, usable
 from benchmarks.page import best_peer
-from benchmarks.samplers import OURS
+from benchmarks.samplers import AT_ONCE, OURS
 
 STYLES = {
     OURS: ("o", "#0072B2"),
+    AT_ONCE: ("h", "#0072B2"),
     "paper's settings": ("v", "#56B4E9"),
     "nutpie": ("s", "#E69F00"),
     "nutpie, low rank": ("d", "#F0E442"),
@@ -37,7 +38,7 @@ def draw(works: dict, path):
             continue
         for sampler, row in rows.items():
             marker, colour = STYLES.get(sampler, ("o", "#999999"))
-            size, zorder = (110, 4) if sampler == OURS else (45, 3)
+            size, zorder = (110, 4) if sampler in (OURS, AT_ONCE) else (45, 3)
             ratio = per_second(row) / per_second(rows[peer])
             panel.scatter(ratio, height, s=size, color=colour, marker=marker, zorder=zorder)
         if OURS not in rows:

@@ -23,6 +23,8 @@ from benchmarks.work import Work
 
 HOPSY = Path(os.environ.get("HOPSY_VENV", ".venv-hopsy")) / "bin" / "python"
 OURS = "rollback"
+AT_ONCE = "rb.sample"
+"""The same chains, in which many draws are made in one call."""
 METRICS = ("nutpie", "nutpie, low rank")
 """nutpie's two: a diagonal one, and its low-rank one."""
 SEED = 1
@@ -122,6 +124,26 @@ def run_rollback(work, size):
     return sample_with_rollback(work.build, work.view, size)
 
 
+def run_at_once(work, size):
+    """What is compiled is over when the first draw of the warm-up begins."""
+    with work.build(), warnings.catch_warnings(), only_errors():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        trace = rb.sample(
+            size.draws,
+            size.tune,
+            size.chains,
+            cores=1,
+            random_seed=SEED,
+            progressbar=False,
+            discard_tuned_samples=False,
+        )
+    begun = float(trace["warmup_sample_stats"]["perf_counter_start"].min())
+    last = trace["sample_stats"]
+    ended = float((last["perf_counter_start"] + last["perf_counter_diff"]).max())
+    return as_run(trace, work.view, seconds=ended - begun, first=begun - start)
+
+
 def run_paper(work, size):
     """The paper's sampler, at the paper's settings."""
     few = size.at_most(100, 1000)
@@ -219,6 +241,7 @@ def between_planes(work):
 
 SAMPLERS = [
     Sampler(OURS, run_rollback, lambda work: True),
+    Sampler(AT_ONCE, run_at_once, lambda work: True),
     Sampler("paper's settings", run_paper, lambda work: work.settings is not None),
     Sampler(METRICS[0], run_nutpie, has_transforms, "nutpie"),
     Sampler(METRICS[1], partial(run_nutpie, adaptation="low_rank"), has_transforms, "nutpie"),

@@ -1,6 +1,7 @@
 """The benchmarks in their quick form: they run, keep what they find, and know right from wrong."""
 
 import json
+import time
 
 import numpy as np
 import pytensor
@@ -12,7 +13,7 @@ from benchmarks import targets as targets_of
 from benchmarks.__main__ import main
 from benchmarks.measure import Known, Run, judge, per_gradient
 from benchmarks.page import changes, losses, metrics, number, write_page
-from benchmarks.samplers import Sampler
+from benchmarks.samplers import Sampler, Size, run_at_once
 from benchmarks.suite import Store, run_work
 from benchmarks.targets import targets
 from benchmarks.work import gaussian, glm, mixtures, nonlinear, series, works
@@ -112,6 +113,18 @@ def test_faster_peers_are_named():
     text = losses({"a": {"rows": rows}})
     assert "a: fast, 3 times" in text
     assert "liar" not in text
+    rows["rb.sample"] = row(5)
+    assert "Nowhere" in losses({"a": {"rows": rows}})
+
+
+def test_rb_sample_is_timed_without_compilation():
+    """All draws are those of ``rb.sample``, and the time of its own draws is within the whole."""
+    _, work = WORKS["wedge"]
+    before = time.perf_counter()
+    run = run_at_once(work, Size(100, 50, 2))
+    whole = time.perf_counter() - before
+    assert run.draws.shape[:2] == (2, 50) and run.gradients >= 100
+    assert 0 < run.seconds < run.seconds + run.first < whole
 
 
 def test_targets_follow_from_the_rows():
