@@ -119,7 +119,7 @@ def test_an_edit_of_any_kernel_is_noticed(tmp_path):
     first = last_draw(tmp_path)
     assert last_draw(tmp_path) == first
     drift = package / "kernels" / "drift.py"
-    right = "return (2 * lower - position, -velocity) if outside"
+    right = "return (2 * lower - position, -velocity, 1, 0) if outside"
     text = drift.read_text()
     assert right in text
     drift.write_text(text.replace(right, right.replace("-velocity", "velocity")))

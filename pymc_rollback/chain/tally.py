@@ -76,7 +76,9 @@ def tell(tally: Tally, counts: np.ndarray, sharpness: np.ndarray, states: np.nda
     told[:] = tally.silent
     contacts = counts[:, tally.columns]
     _gather(np.add, told[:, 0], tally.places, contacts, tally.apart)
-    forces = contacts * (tally.forces / counts[:, :1])
+    # a trajectory that was given up at its start took no time, and met nothing
+    time = np.where(counts[:, :1] > 0, counts[:, :1], 1.0)
+    forces = contacts * (tally.forces / time)
     _gather(np.add, told[:, 1], tally.places, forces, tally.apart)
     if tally.barriers.size:
         rows = counts[:, 1 : 1 + OF_BARRIER * tally.barriers.size]

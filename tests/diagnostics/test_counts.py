@@ -25,6 +25,22 @@ from pymc_rollback.target import ledger
 OPTIONS = {"chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
 
 
+def test_a_trajectory_without_a_step_met_nothing():
+    """And no warning of NumPy's, which the tests have as errors."""
+    plain = tally.Tally(
+        silent=np.zeros((2, 1), np.float32),
+        counted=1,
+        columns=np.array([1]),
+        places=np.array([0]),
+        forces=np.array([3.0]),
+        barriers=np.empty(0, int),
+        apart=True,
+    )
+    counts = np.array([[0.0, 0.0], [2.0, 4.0]])
+    told = tally.tell(plain, counts, np.empty(0), np.ones(2))
+    assert told[..., 0].tolist() == [[0.0, 0.0], [4.0, 6.0]]
+
+
 def build():
     with pm.Model() as model:
         pm.HalfNormal("half", shape=2)

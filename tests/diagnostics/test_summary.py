@@ -265,13 +265,13 @@ def with_transforms():
     return model
 
 
-def assert_with_transforms(table):
+def assert_with_transforms(table, counted=()):
+    """Right, by the estimate that has the least error: contacts where they are counted."""
     frame = table.to_frame()
     assert set(frame.index) == {"scale.lower", "share.lower", "share.upper", "steep.lower"}
     assert frame.loc["steep.lower", "density"] == pytest.approx(2.0, abs=0.1)
-    assert frame["estimate"].to_dict() == dict.fromkeys(frame.index, "slacks") | {
-        "steep.lower": "slopes"
-    }
+    expected = dict.fromkeys(frame.index, "slacks") | {"steep.lower": "slopes"}
+    assert frame["estimate"].to_dict() == expected | dict.fromkeys(counted, "contacts")
 
 
 def test_of_variables_with_transforms():
@@ -288,9 +288,9 @@ def test_of_variables_with_transforms():
 
 @pytest.mark.slow
 def test_of_sampled_draws():
-    """As pm.sample stores them."""
+    """As pm.sample stores them, with the contacts of the bound that stays where it is."""
     model = with_transforms()
     with model:
         options = {"chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
         idata = pm.sample(500, tune=500, step=rb.RollbackHMC(), **options)
-    assert_with_transforms(rb.wall_summary(idata, model))
+    assert_with_transforms(rb.wall_summary(idata, model), counted=["scale.lower"])

@@ -105,9 +105,10 @@ def test_draws_between_planes_are_right(metric):
 @pytest.mark.slow
 def test_control_misplaced_planes_fail(monkeypatch):
     def nearer(density):
-        planes = original(density).copy()
+        planes, lengths = original(density)
+        planes = planes.copy()
         planes[-1] -= 0.3
-        return planes
+        return planes, lengths
 
     original = walls.read_planes
     monkeypatch.setattr(walls, "read_planes", nearer)
