@@ -21,6 +21,9 @@ BINDS = 0.05
 INTERVAL = (0.03, 0.97)
 """Quantiles of an interval of distances, as in ArviZ's forests."""
 
+CHARACTER = 0.08
+"""Width of a character of a label, in inches."""
+
 MARKED, UNMARKED = "C1", "C0"
 
 
@@ -157,14 +160,24 @@ def plot_constraint_probability(
         ax.set_yscale("log")
     else:
         ax.set_ylim(0, 1)
-    labels = frame.index
+    labels = list(frame.index)
     if len(parts) > 1:
         factors = frame["bayes_factor"]
         labels = [f"{name}\nBayes factor {x:.3g}" for name, x in factors.items()]
     ax.set_xticks(places, labels)
+    _tilt_where_crowded(ax, labels)
     ax.set_ylabel("probability without the constraints")
     ax.legend()
     return ax
+
+
+def _tilt_where_crowded(ax: "Axes", labels: list[str]) -> None:
+    """Tilt the labels of a horizontal axis that are wider than the room that each of them has."""
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    room = ax.get_window_extent().width / ax.figure.dpi / len(labels)
+    if longest * CHARACTER > room:
+        for label in ax.get_xticklabels():
+            label.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
 def make_axes(ax: "Axes | None", figsize: tuple[float, float]) -> "Axes":

@@ -1,6 +1,7 @@
 """Pictures, by what is in them."""
 
 import sys
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
@@ -205,6 +206,22 @@ def test_bars_of_small_probabilities_of_one_kind():
     assert ax.get_yscale() == "log" and ax.get_ylim()[0] < 1e-9
     assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["prior"]
+
+
+def test_labels_of_bars_do_not_overlap():
+    """Eight with Bayes factors, and two in a narrow figure: tilted; three in their own are not."""
+    rows = [(f"c{k}", (0.5, 0.02), (0.123456, 0.01)) for k in range(8)]
+    _, narrow = plt.subplots(figsize=(3, 3))
+    for ax, tilted in (
+        (rb.plot_constraint_probability(table(*rows)), True),
+        (rb.plot_constraint_probability(table(*rows[:2]), ax=narrow), True),
+        (rb.plot_constraint_probability(table(*rows[:3]), figsize=(9, 3)), False),
+    ):
+        ax.figure.canvas.draw()
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        assert {label.get_rotation() > 0 for label in ax.get_xticklabels()} == {tilted}
+        flat = all(a.x1 < b.x0 for a, b in pairwise(boxes))
+        assert flat or tilted
 
 
 def test_bars_of_something_else():
