@@ -17,7 +17,7 @@ from pymc_rollback.chain.window import Window
 from pymc_rollback.kernels.native import MODEL, address_of, address_of_generator
 from pymc_rollback.kernels.run import address_of_trajectory, ready, repeat_trajectory
 from pymc_rollback.kernels.state import POSITION, System, new_counts, new_points
-from pymc_rollback.kernels.stats import Outcome
+from pymc_rollback.kernels.stats import STEPS, Outcome
 from pymc_rollback.kernels.trajectory import window_trajectory
 from trust.closed import as_model
 
@@ -197,9 +197,8 @@ def flat(position, others, slope):
     return 0.0
 
 
-def test_draws_that_round_onto_a_bound_are_moved_inside():
-    """A box of four representable numbers, and its two ends."""
-    lower, upper = 1.0, 1.0 + 5 * np.spacing(1.0)
+def draw_in_box(lower, upper, start, step_size, count, finer=0, made=0):
+    """Positions and statistics of draws from a flat density, by trajectories of three steps."""
     nothing = np.empty((0, 0))
     box = System(
         others=np.empty(0),
@@ -216,27 +215,44 @@ def test_draws_that_round_onto_a_bound_are_moved_inside():
         inner=0,
         met=new_counts(1, 0),
     )
-    rng, [point], points = np.random.default_rng(1), new_points(1, 1), new_points(500, 1)
-    point[POSITION, 0] = 1.0 + 2 * np.spacing(1.0)
-    outcomes = np.empty((500, len(Outcome._fields)))
+    rng, [point], points = np.random.default_rng(1), new_points(1, 1), new_points(count, 1)
+    point[POSITION, 0] = start
+    outcomes = np.empty((count, len(Outcome._fields)))
     ready(repeat_trajectory)(
         address_of_trajectory(window_trajectory),
         address_of(flat, MODEL),
         0,
         box,
         point,
-        1e-15,
+        step_size,
         3,
         0.0,
-        0,
-        0,
+        finer,
+        made,
         address_of_generator(rng),
         1,
         points,
         points.copy(),
         outcomes,
-        np.empty((500, 1 + box.met.size)),
+        np.empty((count, 1 + box.met.size)),
     )
-    positions = points[:, POSITION, 0]
+    return points[:, POSITION, 0], outcomes
+
+
+def test_draws_that_round_onto_a_bound_are_moved_inside():
+    """A box of four representable numbers, and its two ends."""
+    lower, upper = 1.0, 1.0 + 5 * np.spacing(1.0)
+    positions, _ = draw_in_box(lower, upper, 1.0 + 2 * np.spacing(1.0), 1e-15, 500)
     assert len(np.unique(positions)) == 4
     assert lower < positions.min() and positions.max() < upper
+
+
+def test_finer_trajectories_come_by_their_number():
+    """Whether their draws are made in one call or in two, and none where none is asked for."""
+    of_one = np.where(np.arange(1, 13) % 4 == 0, 4 * 3, 3)
+    _, outcomes = draw_in_box(0.0, 1.0, 0.5, 0.3, 12, finer=4)
+    assert outcomes[:, STEPS].tolist() == of_one.tolist()
+    _, outcomes = draw_in_box(0.0, 1.0, 0.5, 0.3, 7, finer=4, made=5)
+    assert outcomes[:, STEPS].tolist() == of_one[5:].tolist()
+    _, outcomes = draw_in_box(0.0, 1.0, 0.5, 0.3, 12)
+    assert np.all(outcomes[:, STEPS] == 3)
