@@ -34,6 +34,10 @@ class Store:
             import zarr
         except ImportError as error:
             raise ImportError("store=... needs Zarr: pip install zarr.") from error
+        if Path(path).is_file():
+            raise ValueError(
+                f"store={str(path)!r} is a file. Give a folder, or a name for a new one."
+            )
         self.path, self.coords = str(path), model.coords
         self.root = zarr.open_group(self.path, mode="a")
         asked = {**call, "model": model.str_repr()}

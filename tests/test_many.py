@@ -194,6 +194,13 @@ def test_a_store_of_other_fits_is_refused(tmp_path):
         fit(build(), FITS[1:2], draws=5, **options)
 
 
+def test_a_store_that_is_a_file_is_refused(tmp_path):
+    path = tmp_path / "fits.nc"
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"fits.nc' is a file. Give a folder"):
+        fit(build(), store=path)
+
+
 def test_zarr_is_asked_for(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ImportError, match="pip install zarr"):
